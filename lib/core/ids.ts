@@ -1,0 +1,29 @@
+/**
+ * Ids: how things declared by people are named, and how things we make get names.
+ *
+ * @module
+ */
+
+/** Declared ids of hosts, tiers, members, clients: `[a-z][a-z0-9-]*`, at most 63 characters. */
+export const ID_PATTERN = /^[a-z][a-z0-9-]{0,62}$/;
+
+/** A request id we accept from a client and echo back: 1 to 128 of `[A-Za-z0-9._-]`. */
+const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** True when `value` may be echoed in a header and a log as it is. */
+export function isWellFormedRequestId(value: string): boolean {
+  return REQUEST_ID_PATTERN.test(value);
+}
+
+/** Random bytes as a port: `crypto.getRandomValues` in the binaries, counted bytes in tests. */
+export type RandomBytes = (length: number) => Uint8Array;
+
+/** A fresh id: `prefix-` and 96 random bits in lower-case hex. */
+export function newId(prefix: string, random: RandomBytes): string {
+  return `${prefix}-${hex(random(12))}`;
+}
+
+/** Lower-case hex of `bytes`. */
+export function hex(bytes: Uint8Array): string {
+  return bytes.toHex();
+}

@@ -1,0 +1,104 @@
+/**
+ * The upstream port: one request to one member, sent once.
+ *
+ * Every implementation passes `lib/testing/upstream_conformance.ts`. What they promise:
+ * - a request is written to at most one connection, once; nothing is ever sent again;
+ * - `sent: "no"` is said only when no byte of the request can have reached the member;
+ * - response bytes come out as they came in: no decoding, no joining, no waiting for more;
+ * - a body that ends other than its framing promised is `broken`, never `end`;
+ * - aborting the signal, or `cancel`, closes the connection at once;
+ * - an idle connection is kept at most 3 s and one that closed meanwhile is never used.
+ *
+ * @module
+ */
+
+/** Where a member listens: a literal IP (IPv6 without brackets) and a port. */
+export interface Endpoint {
+  readonly hostname: string;
+  readonly port: number;
+}
+
+/** Names and values as they go over the wire, in order; names in lower case. */
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+/** What is sent after the head. Always with an exact `content-length`, never chunked. */
+export type UpstreamBody =
+  | { readonly kind: "none" }
+  | { readonly kind: "bytes"; readonly size: number; readonly chunks: readonly Uint8Array[] }
+  | { readonly kind: "stream"; readonly size: number; readonly stream: ReadableStream<Uint8Array> };
+
+/** One request. The implementation adds `host`, `content-length` and `connection` itself. */
+export interface UpstreamAsk {
+  readonly endpoint: Endpoint;
+  readonly method: "GET" | "POST";
+  /** Origin form: a path, maybe a query; starts with `/`. */
+  readonly target: string;
+  readonly headers: HeaderList;
+  readonly body: UpstreamBody;
+  /** How long a new connection may take, in milliseconds. */
+  readonly connectMs: number;
+  /** Aborting it at any time closes the connection. */
+  readonly signal: AbortSignal;
+}
+
+/** Why there is no response head. */
+export type SendFailure =
+  | "connect_refused" // somebody said no: nothing listens there
+  | "connect_unreachable" // no route, or the network said no
+  | "connect_timeout" // nobody answered within connectMs
+  | "closed_before_head" // the member closed, or reset, before a whole response head
+  | "malformed_head" // what came back is not an HTTP/1 response head we understand
+  | "body_failed" // the request body ended short or threw: the request was never complete
+  | "aborted"; // our own signal
+
+/** Why a body is not whole. */
+export type BodyFailure =
+  | "truncated" // FIN before the framing said so
+  | "reset" // the connection broke
+  | "malformed" // chunk framing we do not understand
+  | "aborted"; // our own signal or cancel
+
+/** A response head, or why there is none. */
+export type UpstreamAnswer =
+  | {
+    readonly kind: "answered";
+    readonly status: number;
+    readonly headers: HeaderList;
+    readonly body: ByteSource;
+    /** True when an idle connection served it. */
+    readonly reused: boolean;
+  }
+  | {
+    readonly kind: "failed";
+    readonly code: SendFailure;
+    readonly sent: "no" | "unknown";
+    /** For the log; may name an address, so never for a client. */
+    readonly cause: string;
+  };
+
+/** What one read gave. */
+export type Read =
+  | { readonly kind: "bytes"; readonly bytes: Uint8Array }
+  | { readonly kind: "end" }
+  | { readonly kind: "broken"; readonly code: BodyFailure; readonly cause: string };
+
+/** A response body, pulled: nothing is read from the member that was not asked for. */
+export interface ByteSource {
+  /** How the end is known. After `close` framing an `end` only says that the member closed. */
+  readonly framing: "length" | "chunked" | "close" | "none";
+  /**
+   * Waits for at least one byte, and gives what is there now, at most `into.byteLength`.
+   * `into` is used up: it may be detached, and the bytes given may be a view over it.
+   * One read at a time.
+   */
+  read(into: Uint8Array<ArrayBuffer>): Promise<Read>;
+  /** Closes the connection now. Safe at any time and more than once. */
+  cancel(): void;
+}
+
+/** Sends requests to members. */
+export interface Upstream {
+  send(ask: UpstreamAsk): Promise<UpstreamAnswer>;
+  /** Closes idle connections and refuses further sends. */
+  close(): void;
+}

@@ -1,0 +1,78 @@
+/**
+ * Addresses as the router's files write them: literal IPs only, so that no name service stands in
+ * a request's path.
+ *
+ * @module
+ */
+
+import { type Refusal, refuse } from "../../lib/core/refusal.ts";
+import type { Endpoint } from "../../lib/relay/upstream.ts";
+
+/** Reads `127.0.0.1:8080` or `[::1]:8080`; null when it is anything else. Port 0 lets the OS choose. */
+export function parseListener(text: string): Endpoint | null {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(text);
+  if (match === null) return null;
+  const hostname = literalIp(match[1] ?? match[2] ?? "");
+  const port = Number(match[3]);
+  return hostname === null || port > 65_535 ? null : { hostname, port };
+}
+
+/** Reads a member's `http://IP:PORT`. */
+export function parseMemberEndpoint(
+  text: string,
+): { readonly kind: "ok"; readonly endpoint: Endpoint } | Refusal {
+  const match = /^http:\/\/([^/?#]*)\/?$/.exec(text);
+  if (match === null) {
+    return text.startsWith("https://")
+      ? refuse("endpoint_tls", "members are on this host or its network and speak plain http")
+      : refuse(
+        "endpoint_malformed",
+        "expected http:// and a literal IP with a port, without a path",
+      );
+  }
+  const authority = match[1] as string;
+  if (authority.includes("@")) {
+    return refuse("endpoint_userinfo", "an endpoint holds no user name or password");
+  }
+  const endpoint = parseListener(authority);
+  if (endpoint === null || endpoint.port === 0) {
+    return refuse(
+      "endpoint_not_literal",
+      "expected a literal IP and a port, as 127.0.0.1:8001; a name would need a name service",
+    );
+  }
+  if (endpoint.hostname === "0.0.0.0" || endpoint.hostname === "::") {
+    return refuse(
+      "endpoint_unspecified",
+      "the unspecified address is no place a member listens at",
+    );
+  }
+  return { kind: "ok", endpoint };
+}
+
+/** The one spelling of a literal IP; null when `text` is none. */
+export function literalIp(text: string): string | null {
+  const v4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
+  if (v4 !== null) {
+    const parts = v4.slice(1).map(Number);
+    return parts.every((part, i) => part <= 255 && String(part) === v4[i + 1]) ? text : null;
+  }
+  if (!text.includes(":")) return null;
+  const url = URL.parse(`http://[${text}]/`);
+  return url === null ? null : url.hostname.slice(1, -1);
+}
+
+/** True for 127.0.0.0/8 and ::1. */
+export function isLoopback(hostname: string): boolean {
+  return hostname.startsWith("127.") || hostname === "::1";
+}
+
+/** The two spellings of this host's loopback count as one host. */
+export function hostOf(hostname: string): string {
+  return isLoopback(hostname) ? "loopback" : hostname;
+}
+
+/** An endpoint as a URL authority writes it. */
+export function authorityOf({ hostname, port }: Endpoint): string {
+  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+}
