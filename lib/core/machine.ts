@@ -11,7 +11,7 @@
  * @module
  */
 
-import type { Json } from "./canonical_json.ts";
+import { canonicalJson, type Json } from "./canonical_json.ts";
 import type { Journal } from "./journal.ts";
 
 /** Pure: what happened becomes a state, a state owes at most one effect. */
@@ -21,8 +21,9 @@ export interface Machine<State, Event extends Json, Effect extends Json> {
   readonly owed: (state: State) => Effect | null;
 }
 
-/** What `drive` writes to its journal. */
+/** What `drive` writes to its journal. An offer ends no effect: one that was begun stays begun. */
 export type Entry<Event extends Json, Effect extends Json> =
+  | { readonly kind: "offer"; readonly event: Event }
   | { readonly kind: "intent"; readonly effect: Effect }
   | { readonly kind: "done"; readonly event: Event };
 
@@ -46,7 +47,7 @@ export function recall<State, Event extends Json, Effect extends Json>(
     if (entry.kind === "intent") unfinished = entry.effect;
     else {
       state = machine.step(state, entry.event);
-      unfinished = null;
+      if (entry.kind === "done") unfinished = null;
     }
   }
   return { state, unfinished };
@@ -63,21 +64,21 @@ export async function drive<State, Event extends Json, Effect extends Json>(
   perform: Perform<Event, Effect>,
   offer?: Event,
 ): Promise<State> {
-  const recalled = recall(machine, await journal.read());
-  let { state } = recalled;
-  let unfinished = recalled.unfinished !== null;
+  let { state, unfinished } = recall(machine, await journal.read());
   if (offer !== undefined) {
-    await journal.append({ kind: "done", event: offer });
+    await journal.append({ kind: "offer", event: offer });
     state = machine.step(state, offer);
   }
   for (let paid = 0; paid < MOST_EFFECTS; paid++) {
     const effect = machine.owed(state);
     if (effect === null) return state;
-    if (!unfinished) await journal.append({ kind: "intent", effect });
-    const event = await perform(effect, unfinished);
+    // The offer may have changed what is owed: only the same effect was begun before.
+    const again = unfinished !== null && canonicalJson(unfinished) === canonicalJson(effect);
+    if (!again) await journal.append({ kind: "intent", effect });
+    const event = await perform(effect, again);
     await journal.append({ kind: "done", event });
     state = machine.step(state, event);
-    unfinished = false;
+    unfinished = null;
   }
   throw new Error(`the machine still owes after ${MOST_EFFECTS} effects: it does not progress`);
 }

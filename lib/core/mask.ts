@@ -23,9 +23,15 @@ export const MASK_RULES: readonly MaskRule[] = [
     pattern: /\b(bearer|basic)(\s+|%20)(?!\[secret\])[A-Za-z0-9._~+/=-]{8,}/gi,
     replacement: "$1$2[secret]",
   },
+  // Quoted, as in JSON (also JSON inside JSON), then bare, as in a header or an environment.
+  // The two quotes are equally deep: what follows a quote that ends a text is not the value.
   {
-    pattern: /\b(x-api-key|api[-_]key)(\\?["']?\s*[:=,]\s*\\?["']?)(?!\[secret\])[^\s"'\\,;}\]]+/gi,
-    replacement: "$1$2[secret]",
+    pattern: /((?:x-api-key|api[-_]key)(\\*")\s*[:,]\s*\2)[^"\\]+/gi,
+    replacement: "$1[secret]",
+  },
+  {
+    pattern: /((?:x-api-key|api[-_]key)\s*[:=]\s*)(?!\[secret\])[^\s"'\\,;}\]]+/gi,
+    replacement: "$1[secret]",
   },
 ];
 
@@ -45,6 +51,6 @@ export const SECRET_FIELDS: readonly RegExp[] = [
   /^(proxy-?)?authorization$/i,
   /^(x-)?api[-_]?key$/i,
   /^(set-)?cookie$/i,
-  /^([a-z]+[-_])*(token|secret|password|passphrase|credentials?|private[-_]?key)$/i,
+  /^([a-z]+[-_])*(token|secrets?|passwords?|passphrase|credentials?|private[-_]?key)$/i,
   /^[a-z]+(Token|Secret|Password|Passphrase|PrivateKey|ApiKey)$/,
 ];

@@ -12,6 +12,7 @@ export type Outcome =
   | "completed"
   | "completed_unverified" // relayed whole by its framing; encoded, so its terminator was not seen
   | "client_closed"
+  | "client_stalled" // it stopped reading for longer than it may
   | "refused_auth"
   | "refused_route"
   | "refused_request"
@@ -24,7 +25,8 @@ export type Outcome =
   | "upstream_malformed"
   | "upstream_timeout"
   | "upstream_truncated"
-  | "router_stopped";
+  | "router_stopped"
+  | "router_error"; // a bug of ours; the log has it
 
 /** A row of {@link FAILURES}. */
 interface Failure {
@@ -92,6 +94,9 @@ export const FAILURES = {
   upstream_first_byte_timeout: row(504, "upstream_timeout", "timeout", "timeout_error", false),
   upstream_idle_timeout: row(504, "upstream_timeout", "timeout", "timeout_error", false),
   upstream_truncated: row(502, "upstream_truncated", ...UPSTREAM, false),
+  // about the client: it is not told, its connection breaks
+  client_stalled: row(408, "client_stalled", ...INVALID, false),
+  router_error: row(500, "router_error", "server_error", "api_error", false),
   router_stopped: row(503, "router_stopped", ...UNAVAILABLE, false),
 } as const satisfies Record<string, Failure>;
 

@@ -110,6 +110,11 @@ export class JsonScan {
     return this.#model !== null;
   }
 
+  /** True when the bytes so far are one whole JSON object. */
+  get isComplete(): boolean {
+    return this.#expect === "nothing" && this.#problem === null;
+  }
+
   /** Takes the next bytes. Returns the first problem, and the same one ever after. */
   push(chunk: Uint8Array): ScanProblem | null {
     if (this.#problem !== null) return this.#problem;

@@ -115,6 +115,11 @@ export class StreamWatch {
     return this.#terminated;
   }
 
+  /** False for dialects whose streams, if any, end with their transport. */
+  get needsTerminator(): boolean {
+    return this.#terminator !== undefined;
+  }
+
   /** Takes the next bytes; keeps no reference to them. */
   push(bytes: Uint8Array): void {
     let from = 0;

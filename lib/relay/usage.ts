@@ -5,10 +5,10 @@
  */
 
 /** Token counts as stated. A count that was not stated is null, never 0. */
-export interface Usage {
+export type Usage = {
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
-}
+};
 
 /**
  * The last `"usage": {…}` in `text`, which may begin in the middle of a JSON document. Inside JSON

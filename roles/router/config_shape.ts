@@ -94,6 +94,9 @@ export const configShape = z.strictObject({
       "Request bytes held at once, over all requests.",
     ),
     body_seconds: whole(1, 3600).default(60).describe("How long a client may take to send a body."),
+    stall_seconds: whole(1, 86_400).default(300).describe(
+      "How long a client may stop reading its answer.",
+    ),
     requests: whole(1, 65_536).default(1024).describe(
       "Requests open at once, waiting ones included.",
     ),

@@ -1,0 +1,17 @@
+/**
+ * Paths as files name each other: relative to the file they stand in.
+ *
+ * @module
+ */
+
+import { dirname, isAbsolute, join, resolve } from "node:path";
+
+/** `path`, seen from the directory that `file` is in. */
+export function beside(file: string, path: string): string {
+  return isAbsolute(path) ? path : resolve(dirname(file), path);
+}
+
+/** A file in a directory. */
+export function within(directory: string, name: string): string {
+  return join(directory, name);
+}

@@ -1,0 +1,103 @@
+/**
+ * Watches a response body pass and says at its end what that end means: framing that was satisfied
+ * is not enough for a stream, and no framing at all (the member just closed) is not enough for JSON.
+ *
+ * @module
+ */
+
+import type { Dialect } from "./dialect.ts";
+import { JsonScan } from "./json_scan.ts";
+import { isWhole, StreamWatch } from "./stream_watch.ts";
+import type { BodyFailure, ByteSource, HeaderList } from "./upstream.ts";
+import { mergeUsage, type Usage, usageIn } from "./usage.ts";
+
+/** How the transport says a body ended. */
+export type TransportEnd = "end" | BodyFailure;
+
+/** What a body's end means. */
+export type BodyEnd =
+  /** Everything is there. */
+  | { readonly kind: "whole" }
+  /** The transport is satisfied; what is inside cannot be looked at (it is encoded). */
+  | { readonly kind: "unverified" }
+  /** The member itself reported an error in its stream. */
+  | { readonly kind: "error_reported" }
+  /** Something is missing. `midLine`: an unfinished line was the last thing the client got. */
+  | { readonly kind: "truncated"; readonly midLine: boolean };
+
+/** Bytes kept of the end of a body that is not a stream of events: usage stands there. */
+const TAIL = 2048;
+
+/** Watches one body. */
+export class BodyWatch {
+  /** True when the body is a stream of events. */
+  readonly isStream: boolean;
+  readonly #stream: StreamWatch | null;
+  readonly #scan: JsonScan | null;
+  readonly #encoded: boolean;
+  #tail = new Uint8Array(0);
+
+  constructor(dialect: Dialect, headers: HeaderList, framing: ByteSource["framing"]) {
+    const valueOf = (wanted: string) => headers.find(([name]) => name === wanted)?.[1] ?? "";
+    const type = valueOf("content-type").toLowerCase();
+    const encoding = valueOf("content-encoding").toLowerCase();
+    this.isStream = type.startsWith("text/event-stream");
+    this.#encoded = encoding !== "" && encoding !== "identity";
+    this.#stream = this.isStream && !this.#encoded ? new StreamWatch(dialect) : null;
+    const unframedJson = framing === "close" && type.startsWith("application/json");
+    this.#scan = unframedJson && !this.#encoded ? new JsonScan() : null;
+  }
+
+  /** True when an event of ours can be put at the end. */
+  get takesEvents(): boolean {
+    return this.#stream !== null;
+  }
+
+  /** Takes the next bytes; keeps no reference to them. */
+  push(bytes: Uint8Array): void {
+    if (this.#stream !== null) this.#stream.push(bytes);
+    else if (!this.#encoded) {
+      this.#scan?.push(bytes);
+      this.#keep(bytes);
+    }
+  }
+
+  /** What it means that the transport ended so. */
+  end(transport: TransportEnd): BodyEnd {
+    if (this.#stream !== null) {
+      const end = this.#stream.end();
+      // The client has all of it; how the connection broke afterwards is nobody's loss.
+      if (isWhole(end)) return { kind: "whole" };
+      if (end.errorReported && !end.midEvent) return { kind: "error_reported" };
+      if (transport === "end" && !this.#stream.needsTerminator && !end.midEvent) {
+        return { kind: "whole" };
+      }
+      return { kind: "truncated", midLine: end.midLine };
+    }
+    if (transport !== "end") return { kind: "truncated", midLine: false };
+    if (this.#encoded) return { kind: "unverified" };
+    return this.#scan === null || this.#scan.isComplete
+      ? { kind: "whole" }
+      : { kind: "truncated", midLine: false };
+  }
+
+  /** What the member stated of usage. */
+  usage(): Usage | null {
+    if (this.#stream === null) return usageIn(new TextDecoder().decode(this.#tail));
+    return this.#stream.end().data.reduce<Usage | null>(
+      (known, line) => mergeUsage(known, usageIn(line)),
+      null,
+    );
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (bytes.length >= TAIL) this.#tail = bytes.slice(-TAIL);
+    else {
+      const kept = this.#tail.subarray(Math.max(0, this.#tail.length + bytes.length - TAIL));
+      const tail = new Uint8Array(kept.length + bytes.length);
+      tail.set(kept);
+      tail.set(bytes, kept.length);
+      this.#tail = tail;
+    }
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * The member's answer on its way to the client: bytes untouched and unbuffered, the end judged.
+ *
+ * Pulled, never pushed: nothing is read from the member that the client has not asked for, so a slow
+ * client slows the engine down and memory stays flat.
+ *
+ * @module
+ */
+
+import type { Clock } from "../../lib/core/clock.ts";
+import type { BodyWatch } from "../../lib/relay/body_watch.ts";
+import type { Family } from "../../lib/relay/dialect.ts";
+import { errorEvent, type FailureCode, failureOf, type Outcome } from "../../lib/relay/failure.ts";
+import { toClient } from "../../lib/relay/headers.ts";
+import type { ByteSource, Read, UpstreamAnswer } from "../../lib/relay/upstream.ts";
+import type { Usage } from "../../lib/relay/usage.ts";
+import { messageOf } from "./exchange_messages.ts";
+import { corsHeaders } from "./response.ts";
+
+/** Status and headers of a relayed answer; null when the member's cannot be a response. */
+export function answerHead(
+  answer: UpstreamAnswer & { readonly kind: "answered" },
+  watch: BodyWatch,
+  requestId: string,
+  tier: string,
+): ResponseInit | null {
+  if (answer.status < 200 || answer.status > 599) return null;
+  const headers = corsHeaders();
+  try {
+    for (const [name, value] of toClient(answer.headers)) {
+      // A stream may get an error event of ours at its end: its length is not the member's to say.
+      if (name === "content-length" && watch.isStream) continue;
+      headers.append(name, value);
+    }
+  } catch {
+    return null;
+  }
+  headers.set("x-request-id", requestId);
+  headers.set("x-anvil-tier", tier);
+  // The member has acted on it: a client library must not send it again by itself.
+  if (answer.status >= 500 && !headers.has("x-should-retry")) {
+    headers.set("x-should-retry", "false");
+  }
+  return { status: answer.status, headers };
+}
+
+/** What a relay needs. */
+export interface RelayParts {
+  readonly source: ByteSource;
+  readonly watch: BodyWatch;
+  readonly family: Family;
+  readonly requestId: string;
+  readonly clock: Clock;
+  /** Sets when the exchange is cut short, and as what, unless set again before. */
+  readonly expireAt: (at: number, code: FailureCode) => void;
+  /** Monotonic milliseconds by which the first byte must be there. */
+  readonly firstByteBy: number;
+  /** How long a member may be silent between bytes. */
+  readonly idleMs: number;
+  /** How long a client may not ask for more. */
+  readonly stallMs: number;
+  /** Why the exchange was cut short: a code, `left`, or null when it was not. */
+  readonly interrupted: () => FailureCode | "left" | null;
+  /** Told once how it ended. */
+  readonly ended: (outcome: Outcome, code: FailureCode | null) => void;
+}
+
+const FIRST_READ = 4 * 1024;
+const LARGEST_READ = 64 * 1024;
+
+const encoder = new TextEncoder();
+
+/** One answer body on its way. */
+export class Relayed {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly #parts: RelayParts;
+  #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  #ahead: Read | null = null;
+  #reading = false;
+  #ended = false;
+  #readSize = FIRST_READ;
+  firstByteAt: number | null = null;
+  bytesOut = 0;
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts;
+    this.stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      pull: (controller) => this.#pull(controller),
+      cancel: () => this.#left(),
+    }, { highWaterMark: 0 });
+  }
+
+  /**
+   * Waits for the first byte or the end, before the head goes out. Returns the code to answer with
+   * when the body broke before it began; the caller then ends the exchange.
+   */
+  async firstRead(): Promise<FailureCode | null> {
+    const read = await this.#read();
+    this.#ahead = read;
+    if (read.kind !== "broken") return null;
+    const interrupted = this.#parts.interrupted();
+    if (interrupted === "left") return null;
+    this.#ended = true;
+    return interrupted ?? "upstream_closed";
+  }
+
+  /** Takes in that the exchange was cut short. The upstream signal has been aborted already. */
+  interrupt(): void {
+    // A read under way ends broken and is handled where it was asked for.
+    if (this.#reading || this.#ended) return;
+    if (this.#parts.interrupted() === "left") this.#left();
+    else this.#end({ kind: "broken", code: "aborted", cause: "interrupted" });
+  }
+
+  /** Ends an answer that has no body. */
+  discard(): void {
+    this.#parts.source.cancel();
+    this.#tell("completed", null);
+  }
+
+  /** What the member stated of usage so far. */
+  usage(): Usage | null {
+    return this.#parts.watch.usage();
+  }
+
+  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const read = this.#ahead ?? await this.#read();
+    this.#ahead = null;
+    if (read.kind !== "bytes") return this.#end(read);
+    this.bytesOut += read.bytes.length;
+    this.#parts.watch.push(read.bytes);
+    controller.enqueue(read.bytes);
+  }
+
+  async #read(): Promise<Read> {
+    const { source, clock, idleMs, stallMs, firstByteBy, expireAt } = this.#parts;
+    if (this.firstByteAt === null) expireAt(firstByteBy, "upstream_first_byte_timeout");
+    else expireAt(clock.monotonic() + idleMs, "upstream_idle_timeout");
+    this.#reading = true;
+    const read = await source.read(new Uint8Array(this.#readSize));
+    this.#reading = false;
+    const now = clock.monotonic();
+    if (read.kind === "bytes") {
+      this.firstByteAt ??= now;
+      if (read.bytes.length === this.#readSize) {
+        this.#readSize = Math.min(LARGEST_READ, this.#readSize * 4);
+      }
+      expireAt(now + stallMs, "client_stalled");
+    }
+    return read;
+  }
+
+  #left(): void {
+    if (this.#ended) return;
+    this.#parts.source.cancel();
+    // A client may hang up as soon as it has read the terminator: that is an end like any other.
+    const { kind } = this.#parts.watch.end("aborted");
+    if (kind === "whole") this.#tell("completed", null);
+    else this.#tell("client_closed", null);
+    this.#break("the client left");
+  }
+
+  #end(read: Exclude<Read, { readonly kind: "bytes" }>): void {
+    if (this.#ended) return;
+    const { watch, family, requestId } = this.#parts;
+    const end = watch.end(read.kind === "end" ? "end" : read.code);
+    switch (end.kind) {
+      case "whole":
+        this.#tell("completed", null);
+        return this.#controller?.close();
+      case "unverified":
+        this.#tell("completed_unverified", null);
+        return this.#controller?.close();
+      case "error_reported":
+        this.#tell("upstream_error", null);
+        return this.#controller?.close();
+      case "truncated": {
+        const interrupted = this.#parts.interrupted();
+        if (interrupted === "left") return this.#left();
+        const code = interrupted ?? "upstream_truncated";
+        if (watch.takesEvents && code !== "client_stalled") {
+          const event = errorEvent(family, code, messageOf(code), requestId, end.midLine);
+          const bytes = encoder.encode(event);
+          this.bytesOut += bytes.length;
+          this.#controller?.enqueue(bytes);
+          this.#controller?.close();
+        } else this.#break(code);
+        return this.#tell(failureOf(code).outcome, code);
+      }
+    }
+  }
+
+  /** The connection to the client breaks: it must not take what it has for the whole. */
+  #break(why: string): void {
+    try {
+      this.#controller?.error(new Error(why));
+    } catch {
+      // closed or broken already
+    }
+  }
+
+  #tell(outcome: Outcome, code: FailureCode | null): void {
+    this.#ended = true;
+    this.#parts.ended(outcome, code);
+  }
+}

@@ -1,0 +1,132 @@
+/** `anvil-router run FILE`. @module */
+
+import { buildCommand } from "@stricli/core";
+import type { Build } from "../../../lib/core/version.ts";
+import { systemClock } from "../../../lib/host/clock.ts";
+import { sha256 } from "../../../lib/host/digest.ts";
+import { systemFiles } from "../../../lib/host/files.ts";
+import { tcpDial } from "../../../lib/host/dial.ts";
+import { configureLog, log } from "../../../lib/host/log.ts";
+import { within } from "../../../lib/host/paths.ts";
+import { http1Upstream } from "../../../lib/relay/http1.ts";
+import { systemRandom } from "../../../lib/host/random.ts";
+import { openRecordFile } from "../../../lib/host/record_sink.ts";
+import { serve } from "../../../lib/host/serve.ts";
+import { onStopSignal } from "../../../lib/host/signals.ts";
+import {
+  type ProgramContext,
+  reportProblems,
+  reportRefusal,
+} from "../../../lib/terminal/program.ts";
+import type { Roster } from "../clients.ts";
+import { loadConfig } from "../config_file.ts";
+import { RosterFile } from "../roster_file.ts";
+import { RouterService } from "../service.ts";
+import { FILE } from "./check.ts";
+
+const LEVELS = ["debug", "info", "warning", "error"] as const;
+
+/** Largest decision file, and how many full ones are kept. */
+const DECISIONS = { maxFileBytes: 64 * 1024 * 1024, keep: 4 };
+
+/** Runs the router until a stop signal. */
+export function runCommand(build: Build) {
+  return buildCommand<{ logLevel: (typeof LEVELS)[number] }, [string], ProgramContext>({
+    parameters: {
+      flags: {
+        logLevel: {
+          kind: "enum",
+          values: LEVELS,
+          brief: "Least level that is logged",
+          default: "info",
+        },
+      },
+      positional: FILE,
+    },
+    docs: {
+      brief: "Run the router until SIGTERM or Ctrl-C",
+      fullDescription:
+        "Reads FILE once, listens, and probes every member. The first stop signal drains: running\n" +
+        "requests may finish within limits.drain_seconds. A second one ends them now.\n\n" +
+        "Example:\n  anvil-router run /etc/anvil/router.toml",
+    },
+    async func({ logLevel }, file) {
+      const loaded = await loadConfig(file);
+      if (loaded.kind === "invalid") return reportProblems(this, file, loaded.problems, false);
+      const { config, digest } = loaded.model;
+      configureLog({ level: logLevel });
+      const logger = log(["router"]);
+      const remarks = {
+        info: logger.info.bind(logger),
+        warn: logger.warn.bind(logger),
+        error: logger.error.bind(logger),
+      };
+      let clients: RosterFile | null = null;
+      if (config.auth.clients !== undefined) {
+        const opened = await RosterFile.open(config.auth.clients, {
+          files: systemFiles,
+          clock: systemClock,
+          sha256,
+          remarks,
+        });
+        if (opened.kind === "invalid") {
+          return reportProblems(this, config.auth.clients, opened.problems, false);
+        }
+        clients = opened.model;
+      }
+      const roster = clients;
+      const decisions = config.state === undefined ? null : openRecordFile({
+        ...DECISIONS,
+        path: within(config.state.dir, "decisions.jsonl"),
+        onTrouble: (cause) =>
+          cause === null
+            ? remarks.info("decisions are recorded again", {})
+            : remarks.error("decisions are lost, requests go on: {cause}", { cause }),
+      });
+      const service = new RouterService(
+        config,
+        {
+          clock: systemClock,
+          random: systemRandom,
+          upstream: http1Upstream(tcpDial, systemClock),
+          remarks,
+          decisions,
+          listen: ({ hostname, port }, handler) =>
+            serve({
+              hostname,
+              port,
+              handler,
+              onError: (error) => remarks.error("a handler failed: {error}", { error }),
+            }),
+          version: build.version,
+          configDigest: digest,
+        },
+        roster === null ? null : (): Roster => roster.roster,
+      );
+      const asked = Promise.withResolvers<void>();
+      const hurry = new AbortController();
+      let signals = 0;
+      const ignore = onStopSignal((signal) => {
+        remarks.info("{signal} received", { signal });
+        if (++signals === 1) asked.resolve();
+        else hurry.abort();
+      });
+      const refusal = await service.start();
+      if (refusal !== null) {
+        ignore();
+        return reportRefusal(this, refusal, false);
+      }
+      remarks.info("node {node} listens: data on {data}, admin on {admin}", {
+        node: config.node,
+        ...service.ports,
+        config_digest: digest,
+      });
+      void roster?.follow();
+      await asked.promise;
+      await service.stop(hurry.signal);
+      roster?.close();
+      await decisions?.close();
+      ignore();
+    },
+  });
+}

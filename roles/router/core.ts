@@ -1,0 +1,64 @@
+/**
+ * What all exchanges share: configuration, tiers, and the requests open now.
+ *
+ * @module
+ */
+
+import type { Clock } from "../../lib/core/clock.ts";
+import type { RandomBytes } from "../../lib/core/ids.ts";
+import type { Upstream } from "../../lib/relay/upstream.ts";
+import { type AskBounds, BufferBudget } from "./ask.ts";
+import { type Authenticated, LOOPBACK, type Roster } from "./clients.ts";
+import type { RouterConfig } from "./config_shape.ts";
+import type { Decision } from "./decision.ts";
+import type { Exchange } from "./exchange.ts";
+import { type Member, Tier } from "./tier.ts";
+
+/** What the data side needs from outside. */
+export interface CorePorts {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly upstream: Upstream;
+  /** Takes the record of a request that ended. Must not wait or throw. */
+  readonly decided: (decision: Decision) => void;
+  /** Told when a send to a member failed. `cause` may name an address: for the log only. */
+  readonly onMemberTrouble: (tier: Tier, member: Member, cause: string) => void;
+  /** Told of an exception nobody expected. */
+  readonly onBug: (error: unknown) => void;
+}
+
+const MIB = 1024 * 1024;
+
+/** The shared state of one router. */
+export class Core {
+  readonly ports: CorePorts;
+  readonly config: RouterConfig;
+  readonly tiers: ReadonlyMap<string, Tier>;
+  /** The clients known now; null when every request on the loopback is trusted. */
+  readonly roster: (() => Roster) | null;
+  readonly loopback: Authenticated = { kind: "known", principal: LOOPBACK };
+  readonly bounds: AskBounds;
+  /** Requests that have not ended. */
+  readonly open = new Set<Exchange>();
+  draining = false;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+
+  constructor(config: RouterConfig, ports: CorePorts, roster: (() => Roster) | null) {
+    this.config = config;
+    this.ports = ports;
+    this.roster = roster;
+    this.startedAt = ports.clock.now();
+    this.tiers = new Map(config.tiers.map((tier) => [tier.id, new Tier(tier, ports.clock)]));
+    this.bounds = {
+      bodyBytes: config.limits.body_mib * MIB,
+      budget: new BufferBudget(config.limits.buffered_mib * MIB),
+    };
+  }
+
+  /** Cuts short every exchange whose deadline is past. */
+  sweep(): void {
+    const now = this.ports.clock.monotonic();
+    for (const exchange of this.open) exchange.expire(now);
+  }
+}

@@ -1,0 +1,332 @@
+/**
+ * One request on the data side, from its arrival to its record.
+ *
+ *     arrive -> authenticate -> read the ask -> resolve the tier -> honour? -> lease -> send once
+ *            -> relay -> end: lease released, decision recorded
+ *
+ * Every way out goes through `#finish`, once: that is the only place a lease is given up.
+ *
+ * @module
+ */
+
+import { timestamp } from "../../lib/core/clock.ts";
+import { isWellFormedRequestId, newId } from "../../lib/core/ids.ts";
+import { BodyWatch } from "../../lib/relay/body_watch.ts";
+import { type Family, familyOf, type Route } from "../../lib/relay/dialect.ts";
+import { type FailureCode, failureOf, type Outcome } from "../../lib/relay/failure.ts";
+import { toMember } from "../../lib/relay/headers.ts";
+import type { UpstreamAnswer } from "../../lib/relay/upstream.ts";
+import { answerHead, Relayed } from "./answer.ts";
+import { type Ask, readAsk } from "./ask.ts";
+import type { Core } from "./core.ts";
+import { messageOf } from "./exchange_messages.ts";
+import { unhonoured } from "./honour.ts";
+import { errorResponse } from "./response.ts";
+import type { Member, Tier } from "./tier.ts";
+
+/** What cut an exchange short. */
+type Interruption =
+  | { readonly kind: "left" }
+  | { readonly kind: "expired"; readonly code: FailureCode }
+  | { readonly kind: "stopped" };
+
+/** One request at work. */
+export class Exchange {
+  readonly #core: Core;
+  readonly #request: Request;
+  readonly #route: Route;
+  readonly #query: string;
+  readonly #family: Family;
+  /** Names the lease: a client's request id may come twice. */
+  readonly #id: string;
+  readonly requestId: string;
+  readonly #arrivedAt: number;
+  readonly #arrived: number;
+  readonly #upstream = new AbortController();
+  readonly #interrupted = Promise.withResolvers<Interruption>();
+  #interruption: Interruption | null = null;
+  #deadline = Infinity;
+  #deadlineCode: FailureCode = "body_too_slow";
+  #relaying: Relayed | null = null;
+  #finished = false;
+
+  #client: string | null = null;
+  #ask: Ask | null = null;
+  #tier: Tier | null = null;
+  #member: Member | null = null;
+  #alias: string | null = null;
+  #stream: boolean | null = null;
+  #queueMs: number | null = null;
+  #dispatched: 0 | 1 = 0;
+
+  constructor(core: Core, request: Request, route: Route, query: string) {
+    this.#core = core;
+    this.#request = request;
+    this.#route = route;
+    this.#query = query;
+    this.#family = familyOf(route.path, request.headers);
+    this.#id = newId("ex", core.ports.random);
+    const sent = request.headers.get("x-request-id");
+    this.requestId = sent !== null && isWellFormedRequestId(sent) ? sent : this.#id;
+    this.#arrivedAt = core.ports.clock.now();
+    this.#arrived = core.ports.clock.monotonic();
+  }
+
+  /** Answers the request. Never rejects because of what a client or a member did. */
+  async respond(): Promise<Response> {
+    const { open, config } = this.#core;
+    if (this.#core.draining) return this.#refuse("router_draining", { retryAfterSeconds: 5 });
+    if (open.size >= config.limits.requests) {
+      return this.#refuse("router_saturated", { retryAfterSeconds: 1 });
+    }
+    open.add(this);
+    this.#request.signal.addEventListener("abort", () => this.#interrupt({ kind: "left" }), {
+      once: true,
+    });
+    try {
+      return await this.#admit();
+    } catch (error) {
+      this.#core.ports.onBug(error);
+      this.#upstream.abort();
+      return this.#refuse("router_error");
+    }
+  }
+
+  /** Cuts the exchange short when its deadline is past. Called by the core's sweep. */
+  expire(now: number): void {
+    if (now >= this.#deadline) this.#interrupt({ kind: "expired", code: this.#deadlineCode });
+  }
+
+  /** Cuts the exchange short because the router stops. */
+  stop(): void {
+    this.#interrupt({ kind: "stopped" });
+  }
+
+  async #admit(): Promise<Response> {
+    const { roster, config, tiers } = this.#core;
+    const proven = roster === null
+      ? this.#core.loopback
+      : roster().authenticate(this.#request.headers, this.#arrivedAt);
+    if (proven.kind === "missing") return this.#refuse("token_missing");
+    if (proven.kind === "unknown") return this.#refuse("token_unknown");
+    this.#client = proven.principal.name;
+    if (!proven.principal.scopes.has("infer")) return this.#refuse("scope_missing");
+
+    this.#expireIn(config.limits.body_seconds, "body_too_slow");
+    const reading = readAsk(this.#request, this.#core.bounds, this.#upstream.signal);
+    const ask = await Promise.race([reading, this.#interrupted.promise]);
+    if (ask.kind !== "ask") {
+      reading.then((late) => late.kind === "ask" && late.drop());
+      if (ask.kind === "refused") return this.#refuse(ask.code, { message: ask.message });
+      return this.#cutShort(ask);
+    }
+    this.#ask = ask;
+    this.#deadline = Infinity;
+
+    const tier = tiers.get(config.aliases[ask.alias] ?? "");
+    if (tier === undefined) return this.#refuse("alias_unknown");
+    this.#alias = ask.alias;
+    this.#tier = tier;
+    if (!tier.config.dialects.includes(this.#route.dialect)) {
+      const message = `this model does not speak ${this.#route.dialect}; ` +
+        `it speaks ${tier.config.dialects.join(", ")}`;
+      return this.#refuse("dialect_unsupported", { message });
+    }
+    const unfit = unhonoured(tier.config, ask.facts);
+    if (unfit !== null) return this.#refuse(unfit.code, { message: unfit.message });
+
+    const lease = await tier.lease(this.#id);
+    if (lease.kind === "gone") return this.#cutShort(this.#interruption ?? { kind: "left" });
+    if (lease.kind === "refused") {
+      return this.#refuse(lease.code, { retryAfterSeconds: lease.retryAfterSeconds });
+    }
+    this.#queueMs = lease.waitedMs;
+    this.#member = lease.member;
+    return await this.#send(ask, tier, lease.member);
+  }
+
+  async #send(ask: Ask, tier: Tier, member: Member): Promise<Response> {
+    const { timeouts } = tier.config;
+    const awaitFirstByte = () =>
+      this.#expireIn(timeouts.first_byte_seconds, "upstream_first_byte_timeout");
+    // A client that is still sending holds a lease: it may not take its time.
+    if (ask.arriving) this.#expireIn(this.#core.config.limits.body_seconds, "body_too_slow");
+    else awaitFirstByte();
+    this.#dispatched = 1;
+    const answer = await this.#core.ports.upstream.send({
+      endpoint: member.endpoint,
+      method: "POST",
+      target: this.#route.path + this.#query,
+      headers: toMember(this.#request.headers),
+      body: ask.upstreamBody(tier.model, (facts) => unhonoured(tier.config, facts), awaitFirstByte),
+      connectMs: timeouts.connect_ms,
+      signal: this.#upstream.signal,
+    });
+    if (answer.kind === "failed") return this.#unanswered(answer, tier, member);
+    if (this.#interruption !== null) {
+      answer.body.cancel();
+      return this.#cutShort(this.#interruption);
+    }
+    return await this.#relay(answer, tier);
+  }
+
+  #unanswered(
+    failed: UpstreamAnswer & { readonly kind: "failed" },
+    tier: Tier,
+    member: Member,
+  ): Response {
+    if (failed.sent === "no") this.#dispatched = 0;
+    const refusal = this.#ask?.refusal ?? null;
+    if (refusal !== null) return this.#refuse(refusal.code, { message: refusal.message });
+    if (this.#interruption !== null) return this.#cutShort(this.#interruption);
+    this.#core.ports.onMemberTrouble(tier, member, failed.cause);
+    if (failed.code === "body_failed") return this.#cutShort({ kind: "left" });
+    if (failed.sent === "no") return this.#refuse("upstream_unreachable");
+    return this.#refuse(
+      failed.code === "malformed_head" ? "upstream_malformed" : "upstream_closed",
+    );
+  }
+
+  async #relay(
+    answer: UpstreamAnswer & { readonly kind: "answered" },
+    tier: Tier,
+  ): Promise<Response> {
+    const { ports, config } = this.#core;
+    const watch = new BodyWatch(this.#route.dialect, answer.headers, answer.body.framing);
+    this.#stream = watch.isStream;
+    const head = answerHead(answer, watch, this.requestId, tier.config.id);
+    if (head === null) {
+      answer.body.cancel();
+      return this.#refuse("upstream_malformed");
+    }
+    const relayed = new Relayed({
+      source: answer.body,
+      watch,
+      family: this.#family,
+      requestId: this.requestId,
+      clock: ports.clock,
+      expireAt: (at, code) => {
+        this.#deadline = at;
+        this.#deadlineCode = code;
+      },
+      firstByteBy: this.#deadline,
+      idleMs: tier.config.timeouts.idle_seconds * 1000,
+      stallMs: config.limits.stall_seconds * 1000,
+      interrupted: () => this.#interruption === null ? null : codeOf(this.#interruption) ?? "left",
+      ended: (outcome, code) => {
+        const final = outcome === "completed" && answer.status >= 400 ? "upstream_status" : outcome;
+        this.#finish(final, code, answer.status);
+      },
+    });
+    this.#relaying = relayed;
+    // An answer that is no stream is held until its first byte: until then it can still become a
+    // clean error instead of a head with nothing behind it.
+    if (!watch.isStream) {
+      const broken = await relayed.firstRead();
+      if (broken !== null) return this.#refuse(broken);
+      if (this.#interruption?.kind === "left") return this.#cutShort(this.#interruption);
+    }
+    if (answer.status === 204 || answer.status === 205 || answer.status === 304) {
+      relayed.discard();
+      return new Response(null, head);
+    }
+    return new Response(relayed.stream, head);
+  }
+
+  #interrupt(interruption: Interruption): void {
+    if (this.#interruption !== null || this.#finished) return;
+    this.#interruption = interruption;
+    this.#deadline = Infinity;
+    this.#upstream.abort();
+    this.#interrupted.resolve(interruption);
+    this.#relaying?.interrupt();
+    // A waiter's place is given up here; a lease only by `#finish`, once the send has returned.
+    if (this.#queueMs === null) this.#tier?.end(this.#id);
+  }
+
+  #cutShort(interruption: Interruption): Response {
+    if (interruption.kind === "left") {
+      this.#finish("client_closed", null, null);
+      return gone();
+    }
+    return this.#refuse(codeOf(interruption) ?? "router_stopped");
+  }
+
+  #refuse(
+    code: FailureCode,
+    more: { readonly message?: string; readonly retryAfterSeconds?: number } = {},
+  ): Response {
+    const failure = failureOf(code);
+    this.#finish(failure.outcome, code, failure.status);
+    const message = more.message ?? messageOf(code);
+    return errorResponse(code, {
+      family: this.#family,
+      requestId: this.requestId,
+      message,
+      ...(this.#tier === null ? {} : { tier: this.#tier.config.id }),
+      ...(more.retryAfterSeconds === undefined
+        ? {}
+        : { retryAfterSeconds: more.retryAfterSeconds }),
+    });
+  }
+
+  #expireIn(seconds: number, code: FailureCode): void {
+    this.#deadline = this.#core.ports.clock.monotonic() + seconds * 1000;
+    this.#deadlineCode = code;
+  }
+
+  #finish(outcome: Outcome, code: FailureCode | null, status: number | null): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    this.#deadline = Infinity;
+    this.#core.open.delete(this);
+    this.#tier?.end(this.#id);
+    this.#ask?.drop();
+    const { clock, decided } = this.#core.ports;
+    const relayed = this.#relaying;
+    const firstAt = relayed?.firstByteAt ?? null;
+    const retries = Number(this.#request.headers.get("x-stainless-retry-count") ?? NaN);
+    decided({
+      at: timestamp(this.#arrivedAt),
+      request_id: this.requestId,
+      client: this.#client,
+      alias: this.#alias,
+      tier: this.#tier?.config.id ?? null,
+      member: this.#member?.id ?? null,
+      dialect: this.#route.dialect,
+      stream: this.#stream,
+      queue_ms: rounded(this.#queueMs),
+      ttft_ms: rounded(firstAt === null ? null : firstAt - this.#arrived),
+      duration_ms: rounded(clock.monotonic() - this.#arrived) ?? 0,
+      bytes_in: this.#ask?.received ?? 0,
+      bytes_out: relayed?.bytesOut ?? 0,
+      usage: relayed?.usage() ?? null,
+      status,
+      outcome,
+      code,
+      dispatched: this.#dispatched,
+      client_retries: Number.isSafeInteger(retries) && retries >= 0 ? retries : null,
+    });
+  }
+}
+
+function codeOf(interruption: Interruption): FailureCode | null {
+  switch (interruption.kind) {
+    case "left":
+      return null;
+    case "expired":
+      return interruption.code;
+    case "stopped":
+      return "router_stopped";
+  }
+}
+
+/** Nobody reads it: the client has left. */
+function gone(): Response {
+  return new Response(null, { status: 499 });
+}
+
+/** Milliseconds to a hundredth. */
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms * 100) / 100;
+}

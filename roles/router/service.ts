@@ -1,0 +1,187 @@
+/**
+ * A router at work: listeners, probes, sweeps and the decision log, from start to drained stop.
+ *
+ *     start: roster -> listeners -> probes          stop: draining -> data listener closed
+ *                                                         -> streams end, or are ended at the deadline
+ *                                                         -> sinks flushed -> admin listener closed
+ *
+ * @module
+ */
+
+import type { Refusal } from "../../lib/core/refusal.ts";
+import type { Clock } from "../../lib/core/clock.ts";
+import type { RandomBytes } from "../../lib/core/ids.ts";
+import type { RecordSink } from "../../lib/core/record_sink.ts";
+import type { Upstream } from "../../lib/relay/upstream.ts";
+import { handleAdmin } from "./admin.ts";
+import type { Roster } from "./clients.ts";
+import type { RouterConfig } from "./config_shape.ts";
+import { Core } from "./core.ts";
+import { handleData } from "./data.ts";
+import type { Decision } from "./decision.ts";
+import { Prober } from "./prober.ts";
+import type { Endpoint } from "../../lib/relay/upstream.ts";
+
+/** A listener that was opened. */
+export interface Listener {
+  readonly kind: "listening";
+  readonly port: number;
+  /** Refuses new connections at once; resolves when the last response has ended. */
+  shutdown(): Promise<void>;
+}
+
+/** Says things to the people who run the router; metadata only. */
+export interface Remarks {
+  readonly info: (message: string, properties: { readonly [name: string]: unknown }) => void;
+  readonly warn: (message: string, properties: { readonly [name: string]: unknown }) => void;
+  readonly error: (message: string, properties: { readonly [name: string]: unknown }) => void;
+}
+
+/** Everything a router needs from outside. */
+export interface RouterPorts {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly upstream: Upstream;
+  readonly remarks: Remarks;
+  /** Where decisions are kept; null keeps only the newest in memory. */
+  readonly decisions: RecordSink<Decision> | null;
+  readonly listen: (
+    at: Endpoint,
+    handler: (request: Request) => Response | Promise<Response>,
+  ) => Listener | Refusal;
+  readonly version: string;
+  readonly configDigest: string;
+}
+
+/** Decisions held in memory for `/v1/decisions`. */
+const DECISIONS_HELD = 1000;
+/** How often deadlines are looked at, in milliseconds: how late one may fire. */
+const SWEEP_MS = 100;
+
+/** A running router. */
+export class RouterService {
+  readonly core: Core;
+  readonly #ports: RouterPorts;
+  readonly #prober: Prober;
+  readonly #recent: Decision[] = [];
+  readonly #sweeping = new AbortController();
+  #data: Listener | null = null;
+  #admin: Listener | null = null;
+
+  constructor(config: RouterConfig, ports: RouterPorts, roster: (() => Roster) | null) {
+    this.#ports = ports;
+    const { clock, random, upstream, remarks } = ports;
+    this.core = new Core(config, {
+      clock,
+      random,
+      upstream,
+      decided: (decision) => this.#decided(decision),
+      onMemberTrouble: (tier, member, cause) => {
+        remarks.warn("member {member} of tier {tier} failed a request: {cause}", {
+          tier: tier.config.id,
+          member: member.id,
+          cause,
+        });
+        this.#prober.nudge(tier, member);
+      },
+      onBug: (error) =>
+        remarks.error("a request failed in a way nobody foresaw: {error}", { error }),
+    }, roster);
+    this.#prober = new Prober({
+      clock,
+      upstream,
+      changed: (tier, member, before, after) => {
+        const said = after.state === "ready" ? remarks.info : remarks.warn;
+        said(
+          "member {member} of tier {tier} is {state}: expected {expected}, observed {observed}",
+          {
+            tier: tier.config.id,
+            member: member.id,
+            state: after.state,
+            before: before.state,
+            expected: tier.config.served_model,
+            observed: after.observed,
+          },
+        );
+      },
+    }, config.probes);
+  }
+
+  /** Ports the listeners are bound to. */
+  get ports(): { readonly data: number; readonly admin: number } {
+    return { data: this.#data?.port ?? 0, admin: this.#admin?.port ?? 0 };
+  }
+
+  /** Opens both listeners and starts to probe; null, or why it cannot. */
+  async start(): Promise<Refusal | null> {
+    const { listen } = this.#ports;
+    const { config } = this.core;
+    const admin = listen(config.listen.admin, (request) =>
+      handleAdmin(this.core, {
+        decisions: () => this.#recent,
+        decisionsLost: () => this.#ports.decisions?.lost ?? 0,
+        version: this.#ports.version,
+        configDigest: this.#ports.configDigest,
+      }, request));
+    if (admin.kind === "refused") return admin;
+    const data = listen(config.listen.data, (request) => handleData(this.core, request));
+    if (data.kind === "refused") {
+      await admin.shutdown();
+      return data;
+    }
+    this.#admin = admin;
+    this.#data = data;
+    this.#prober.start([...this.core.tiers.values()]);
+    void this.#sweep();
+    return null;
+  }
+
+  /**
+   * Stops: refuses new work at once, lets what runs finish within the drain budget, ends the rest
+   * with an error event, flushes. `hurry` cuts the budget short. Returns how many were ended.
+   */
+  async stop(hurry?: AbortSignal): Promise<{ readonly cut: number }> {
+    const { clock, remarks } = this.#ports;
+    const { core } = this;
+    core.draining = true;
+    remarks.info("stopping: {open} requests are open", { open: core.open.size });
+    const closed = this.#data?.shutdown() ?? Promise.resolve();
+    const over = new AbortController();
+    const budget = core.config.limits.drain_seconds * 1000;
+    const deadline = clock.sleep(budget, AbortSignal.any([over.signal, ...(hurry ? [hurry] : [])]))
+      .catch(() => {});
+    await Promise.race([closed, deadline]);
+    over.abort();
+    const cut = core.open.size;
+    if (cut > 0) {
+      for (const exchange of [...core.open]) exchange.stop();
+      // What they are owed goes out now; a client that does not read it is not waited for.
+      await Promise.race([closed, clock.sleep(CLOSING_MS)]);
+    }
+    this.#sweeping.abort();
+    await this.#prober.stop();
+    this.#ports.upstream.close();
+    await this.#ports.decisions?.flush();
+    // Not awaited without bound either: a keep-alive connection may stay.
+    await Promise.race([this.#admin?.shutdown(), clock.sleep(CLOSING_MS)]);
+    remarks.info("stopped: {cut} requests were cut", { cut });
+    return { cut };
+  }
+
+  #decided(decision: Decision): void {
+    this.#recent.push(decision);
+    if (this.#recent.length > DECISIONS_HELD) this.#recent.shift();
+    this.#ports.decisions?.write(decision);
+  }
+
+  async #sweep(): Promise<void> {
+    const { signal } = this.#sweeping;
+    while (!signal.aborted) {
+      this.core.sweep();
+      await this.#ports.clock.sleep(SWEEP_MS, signal).catch(() => {});
+    }
+  }
+}
+
+/** How long the last bytes may take to leave, in milliseconds. */
+const CLOSING_MS = 1000;
