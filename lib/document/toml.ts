@@ -4,7 +4,7 @@
  * @module
  */
 
-import { parse, TomlError } from "smol-toml";
+import { parse, stringify, TomlError } from "smol-toml";
 import { type Checked, pathOf, type Problem } from "../core/problem.ts";
 
 /** What a declared text may weigh. */
@@ -48,6 +48,11 @@ export function readToml(text: string, bounds: TextBounds = TEXT_BOUNDS): Checke
   }
   const excess = beyond(table, bounds);
   return excess === null ? { kind: "ok", model: table } : { kind: "invalid", problems: [excess] };
+}
+
+/** Plain data as TOML text. */
+export function writeToml(table: Table): string {
+  return `${stringify(table)}\n`;
 }
 
 function invalid(code: string, message: string): Checked<never> {

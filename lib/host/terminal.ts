@@ -4,8 +4,8 @@
  * @module
  */
 
+import type { Terminal } from "../core/terminal.ts";
 import { type Build, VERSION } from "../core/version.ts";
-import type { Terminal } from "../terminal/program.ts";
 
 const encoder = new TextEncoder();
 

@@ -11,17 +11,9 @@ import { type Application, type CommandContext, run } from "@stricli/core";
 import type { Json } from "../core/canonical_json.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Refusal } from "../core/refusal.ts";
+import type { Terminal } from "../core/terminal.ts";
 import type { Build } from "../core/version.ts";
 import { problemLines } from "./problems.ts";
-
-/** Where a program writes, and who reads it. */
-export interface Terminal {
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-  /** True when a person reads stdout: tables and colours are worth it. */
-  readonly isTerminal: boolean;
-  readonly color: boolean;
-}
 
 /** What every command gets as `this`. */
 export interface ProgramContext extends CommandContext {
@@ -46,7 +38,7 @@ export async function runProgram(
     return 0;
   }
   let chosen: ExitCode = 0;
-  const process: { stdout: Sink; stderr: Sink; exitCode: number | string | null } = {
+  const streams: { stdout: Sink; stderr: Sink; exitCode: number | string | null } = {
     stdout: { write: terminal.out },
     stderr: { write: terminal.err },
     exitCode: null,
@@ -54,8 +46,8 @@ export async function runProgram(
   const exit = (code: ExitCode) => {
     chosen = code;
   };
-  await run(app, args, { process, terminal, exit });
-  const library = Number(process.exitCode ?? 0);
+  await run(app, args, { process: streams, terminal, exit });
+  const library = Number(streams.exitCode ?? 0);
   // The library's own codes are negative: an unknown command or argument, or something thrown.
   if (library === 0) return chosen;
   return library === -4 || library === -5 ? 2 : 1;

@@ -1,7 +1,7 @@
 /** `anvil-router tokens add|list|revoke`. @module */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { stringify } from "smol-toml";
+import { writeToml } from "../../../lib/document/toml.ts";
 import { timestamp } from "../../../lib/core/clock.ts";
 import { hex, ID_PATTERN, newId } from "../../../lib/core/ids.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
@@ -64,8 +64,8 @@ async function change(
     return false;
   }
   const text = `# Client tokens of anvil-router, hashed. Changed by \`anvil-router tokens\`.\n${
-    stringify(edited)
-  }\n`;
+    writeToml(edited)
+  }`;
   const replaced = await systemFiles.replaceFile(path, encoder.encode(text), 0o600);
   if (replaced.kind === "refused") reportRefusal(context, replaced, json);
   return replaced.kind === "ok";

@@ -1,0 +1,17 @@
+/**
+ * Digests, synchronous: `crypto.subtle` would make every token check wait for a task.
+ *
+ * @module
+ */
+
+import { createHash, timingSafeEqual } from "node:crypto";
+
+/** SHA-256 of bytes, or of a text as UTF-8: 32 bytes. */
+export function sha256(data: Uint8Array | string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(createHash("sha256").update(data).digest());
+}
+
+/** Whether two values are equal, in a time that tells neither where they differ nor how long they are. */
+export function constantTimeEqual(left: Uint8Array | string, right: Uint8Array | string): boolean {
+  return timingSafeEqual(sha256(left), sha256(right));
+}
