@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Bar, BARS, judge } from "./bars.ts";
 import { METRICS } from "./metrics.ts";
-import { Results } from "./results.ts";
+import { counting, Results } from "./results.ts";
 
 const cpu: Bar = {
   scenario: "sse",
@@ -68,7 +68,7 @@ Deno.test("an invalid turn gives no number, only its reason", () => {
     scenario: "sse",
     round: 0,
     relay: "router",
-    numbers: { "sse.cpu": 1 },
+    numbers: counting({ numbers: { "sse.cpu": 1 }, problems: ["an event out of order"] }),
     problems: ["an event out of order, missing or twice"],
   });
   const verdict = judge(cpu, seen, "router");

@@ -87,12 +87,13 @@ async function write(options: Options, run: Run): Promise<void> {
 }
 
 /** The command that measures the same again; without the files it wrote, which are a matter of place. */
-function commandLine({ quick, only, rounds, variants }: Options): string {
+function commandLine({ quick, only, rounds, relays, variants }: Options): string {
   return [
     "deno run -A tests/bench/main.ts",
     ...(quick ? ["--quick"] : []),
     ...(only.length === SCENARIOS.length ? [] : ["--only", only.join(",")]),
     ...(rounds === null ? [] : ["--rounds", String(rounds)]),
+    ...(relays.length === 0 ? [] : ["--relays", relays.join(",")]),
     ...variants.flatMap((variant) => ["--also-router", variant]),
   ].join(" ");
 }
@@ -121,7 +122,17 @@ async function main(args: string[]): Promise<number> {
   Deno.addSignalListener("SIGINT", stopAll);
   Deno.addSignalListener("SIGTERM", stopAll);
   const rows: Row[] = [];
-  for (const relay of relays(options.variants)) rows.push(await introduce(relay));
+  const all = relays(options.variants);
+  const unknown = options.relays.find((name) => !all.some((relay) => relay.name === name));
+  if (unknown !== undefined) {
+    console.error(`bench: no row ${unknown}; there are ${all.map(({ name }) => name).join(", ")}`);
+    return 2;
+  }
+  for (const relay of all) {
+    if (options.relays.length === 0 || options.relays.includes(relay.name)) {
+      rows.push(await introduce(relay));
+    }
+  }
   try {
     const measured = await measure(options, rows, stops);
     const command = commandLine(options);

@@ -12,6 +12,8 @@ export interface Options {
   /** In the order of {@link SCENARIOS}. */
   readonly only: readonly Scenario[];
   readonly rounds: number | null;
+  /** Names of the rows wanted; empty: all. */
+  readonly relays: readonly string[];
   readonly json: string | null;
   readonly write: string | null;
   /** Further rows of our own router: `NAME=VALUE` for its environment, or an argument of `run`. */
@@ -24,6 +26,7 @@ export const USAGE = `deno run -A tests/bench/main.ts [options]
   --quick               at most 90 s; rougher
   --only NAME[,NAME]    of ${SCENARIOS.join(", ")}; may be repeated
   --rounds N            1 to 20, for every scenario
+  --relays NAME[,NAME]  only these rows: direct, nginx, haproxy, Portkey, router, ...
   --json FILE           everything measured, as JSON
   --write FILE          the report, as Markdown
   --also-router VARIANT one more row: the router with NAME=VALUE in its environment, or with an argument
@@ -35,6 +38,7 @@ export function readOptions(args: readonly string[]): Options | string {
     quick: false,
     only: [] as string[],
     rounds: null as number | null,
+    relays: [] as string[],
     json: null as string | null,
     write: null as string | null,
     variants: [] as string[],
@@ -52,6 +56,9 @@ export function readOptions(args: readonly string[]): Options | string {
         break;
       case "--rounds":
         options.rounds = Number(value);
+        break;
+      case "--relays":
+        options.relays.push(...(value ?? "").split(","));
         break;
       case "--json":
         options.json = value ?? "";

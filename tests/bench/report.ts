@@ -124,7 +124,7 @@ function notes(run: Run): string[] {
   }
   if (problems.length > 0) {
     parts.push(
-      "Turns with a problem do not count (all of them: invalid; some: figure marked *):\n" +
+      "Loads with a problem do not count, nor what would follow in the turn (in all rounds: invalid; in some: *):\n" +
         problems.map((line) => `  ${line}`).join("\n"),
     );
   }

@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import { figures, markdownReport, plainReport, type Run } from "./report.ts";
-import { Results } from "./results.ts";
+import { counting, Results } from "./results.ts";
 
 function run(): Run {
   const results = new Results();
   const add = (relay: string, round: number, value: number, problems: string[] = []) =>
-    results.add({ scenario: "rss", round, relay, numbers: { "idle.rss": value }, problems });
+    results.add({
+      scenario: "rss",
+      round,
+      relay,
+      numbers: counting({ numbers: { "idle.rss": value }, problems }),
+      problems,
+    });
   add("nginx", 0, 10e6);
   add("nginx", 1, 20e6);
   add("router", 0, 100e6);

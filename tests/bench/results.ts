@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Seen } from "./job.ts";
 import type { Scenario } from "./scenarios.ts";
 
 /** One turn of one relay. */
@@ -12,8 +13,13 @@ export interface Turn {
   readonly round: number;
   readonly relay: string;
   readonly numbers: Readonly<Record<string, number>>;
-  /** With any of these the turn's numbers do not count. */
+  /** What went wrong in it; the numbers of such loads are not in `numbers`. */
   readonly problems: readonly string[];
+}
+
+/** What counts of a load: nothing, when anything was wrong with it. */
+export function counting(seen: Seen): Readonly<Record<string, number>> {
+  return seen.problems.length > 0 ? {} : seen.numbers;
 }
 
 /** All turns of a run. */
@@ -24,7 +30,7 @@ export class Results {
     this.turns.push(turn);
   }
 
-  /** A number by round; null where the turn is invalid, missing or did not measure it. */
+  /** A number by round; null where the load was invalid, missing or did not measure it. */
   rounds(scenario: Scenario, relay: string, name: string): (number | null)[] {
     const values: (number | null)[] = [];
     for (const turn of this.turns) {
@@ -32,9 +38,7 @@ export class Results {
       while (values.length <= turn.round) values.push(null);
       if (turn.relay !== relay) continue;
       const value = turn.numbers[name];
-      values[turn.round] = turn.problems.length > 0 || value === undefined || Number.isNaN(value)
-        ? null
-        : value;
+      values[turn.round] = value === undefined || Number.isNaN(value) ? null : value;
     }
     return values;
   }

@@ -124,7 +124,9 @@ class Run {
       event: (sequence, sent) => {
         this.#events.set(id, sequence + 1);
         if (sequence === 0) this.#begun++;
-        if (this.measuring) this.latencies.push(monotonicMicros() - sent);
+        const latency = monotonicMicros() - sent;
+        if (latency < 0) this.problems.add("an event arrived before it was sent: two clocks");
+        if (this.measuring) this.latencies.push(latency);
       },
       done: () => {
         ended = true;

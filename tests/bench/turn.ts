@@ -9,7 +9,7 @@ import type { Job, Seen, Target, Work } from "./job.ts";
 import type { Machine } from "./machine.ts";
 import { memory } from "./process_facts.ts";
 import { type Command, pinned, type Relay, type Running, start } from "./relay.ts";
-import type { Turn } from "./results.ts";
+import { counting, type Turn } from "./results.ts";
 import type { Plan, Scenario } from "./scenarios.ts";
 
 /** No load takes longer; one that does is killed and its turn is invalid. */
@@ -116,8 +116,9 @@ export async function takeTurn(
     };
     for (const work of plan.works) {
       const seen = await load({ target, work }, machine, stops);
-      Object.assign(numbers, seen.numbers);
+      Object.assign(numbers, counting(seen));
       problems.push(...seen.problems.map((problem) => `${nameOf(work)}: ${problem}`));
+      if (problems.length > 0) break; // what comes after would be measured on a disturbed process
     }
   } finally {
     stops.delete(running.stop);
