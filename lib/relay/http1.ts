@@ -79,7 +79,7 @@ async function exchange(
     else body.abort("the signal was aborted");
   };
   ask.signal.addEventListener("abort", onAbort, { once: true });
-  const upload = new Upload(line.conn, ask, () => line.close());
+  const upload = new Upload(line, ask, () => line.close());
 
   const got = await readHead(line);
   if ("code" in got) {

@@ -10,6 +10,9 @@ import type { Conn } from "./dial.ts";
 /** Enough for any usual head and the first bytes of its body. */
 const BUFFER = 16 * 1024;
 
+/** Enough for most heads with a small body behind them. */
+const OUT = 4 * 1024;
+
 /** What a read gave: a count, null at FIN, or how the connection broke. */
 export type Got = number | null | { readonly cause: string };
 
@@ -22,6 +25,7 @@ export class Line {
   end = 0;
   /** When it went idle; the pool's own. */
   idleSince = 0;
+  #out: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   #pending: Promise<Got> | null = null;
 
   constructor(conn: Conn) {
@@ -63,6 +67,12 @@ export class Line {
     reading.then(() => {
       if (this.#pending === reading) ended();
     });
+  }
+
+  /** `size` bytes to write a request from; the same ones again for the next request on this line. */
+  room(size: number): Uint8Array<ArrayBuffer> {
+    if (this.#out.length < size) this.#out = new Uint8Array(Math.max(size, OUT));
+    return this.#out.subarray(0, size);
   }
 
   close(): void {

@@ -55,17 +55,21 @@ export function checkAsk(ask: UpstreamAsk): void {
   }
 }
 
-/** The head of `ask`, with `room` spare bytes behind it for a small body. */
+/**
+ * The head of `ask` at the start of the buffer that `room` gives for a number of bytes, with `more`
+ * bytes behind it for a small body. `bytes` is as long as both; `length` is the head's alone.
+ */
 export function requestHead(
   ask: UpstreamAsk,
-  room: number,
+  more: number,
+  room: (size: number) => Uint8Array<ArrayBuffer>,
 ): { readonly bytes: Uint8Array<ArrayBuffer>; readonly length: number } {
   let text = `${ask.method} ${ask.target} HTTP/1.1\r\nhost: ${authority(ask.endpoint)}\r\n`;
   for (const [name, value] of ask.headers) text += `${name}: ${value}\r\n`;
   if (ask.body.kind !== "none") text += `content-length: ${ask.body.size}\r\n`;
   else if (ask.method === "POST") text += "content-length: 0\r\n";
   text += "\r\n";
-  const bytes = new Uint8Array(text.length + room);
+  const bytes = room(text.length + more);
   // one byte per character: header values are byte strings, not UTF-8
   for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
   return { bytes, length: text.length };

@@ -7,6 +7,7 @@
 
 import { requestHead } from "./http1_request.ts";
 import type { Conn } from "./dial.ts";
+import type { Line } from "./http1_line.ts";
 import type { UpstreamAsk } from "./upstream.ts";
 
 /** A body up to this size is copied behind the head. */
@@ -20,6 +21,7 @@ export class Upload {
   unsent = false;
   /** Why the body is short, once it is. */
   bodyFailure: string | null = null;
+  readonly #line: Line;
   readonly #conn: Conn;
   readonly #failed: () => void;
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
@@ -27,8 +29,9 @@ export class Upload {
   #stopped = false;
 
   /** Starts to write. `failed` is called once if the request can no longer be completed. */
-  constructor(conn: Conn, ask: UpstreamAsk, failed: () => void) {
-    this.#conn = conn;
+  constructor(line: Line, ask: UpstreamAsk, failed: () => void) {
+    this.#line = line;
+    this.#conn = line.conn;
     this.#failed = failed;
     this.#run(ask);
   }
@@ -42,7 +45,7 @@ export class Upload {
   async #run(ask: UpstreamAsk): Promise<void> {
     const { body } = ask;
     const small = body.kind === "bytes" && body.size <= ONE_WRITE;
-    const head = requestHead(ask, small ? body.size : 0);
+    const head = requestHead(ask, small ? body.size : 0, (size) => this.#line.room(size));
     if (small) {
       let at = head.length;
       for (const chunk of body.chunks) {

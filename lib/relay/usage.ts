@@ -15,15 +15,31 @@ export type Usage = {
  * strings the quotes are escaped, so a completion that talks about usage is not mistaken for one.
  */
 export function usageIn(text: string): Usage | null {
-  const key = /(?<!\\)"usage"\s*:\s*\{/g;
-  let last: RegExpExecArray | null = null;
-  for (let match = key.exec(text); match !== null; match = key.exec(text)) last = match;
-  if (last === null) return null;
-  const flat = flatObject(text, last.index + last[0].length);
+  const start = lastUsage(text);
+  if (start === null) return null;
+  const flat = flatObject(text, start);
   if (flat === null) return null;
-  const input = count(flat, "prompt_tokens") ?? count(flat, "input_tokens");
-  const output = count(flat, "completion_tokens") ?? count(flat, "output_tokens");
+  const input = count(flat, PROMPT_TOKENS) ?? count(flat, INPUT_TOKENS);
+  const output = count(flat, COMPLETION_TOKENS) ?? count(flat, OUTPUT_TOKENS);
   return input === null && output === null ? null : { input_tokens: input, output_tokens: output };
+}
+
+const KEY = '"usage"';
+const OPENS = /\s*:\s*\{/y;
+
+const counted = (name: string) => new RegExp(`"${name}"\\s*:\\s*(\\d{1,15})(?![\\d.eE])`);
+const PROMPT_TOKENS = counted("prompt_tokens");
+const INPUT_TOKENS = counted("input_tokens");
+const COMPLETION_TOKENS = counted("completion_tokens");
+const OUTPUT_TOKENS = counted("output_tokens");
+
+/** Where the members of the last usage object begin; null when there is none. */
+function lastUsage(text: string): number | null {
+  for (let at = text.lastIndexOf(KEY); at >= 0; at = at > 0 ? text.lastIndexOf(KEY, at - 1) : -1) {
+    OPENS.lastIndex = at + KEY.length;
+    if (text[at - 1] !== "\\" && OPENS.test(text)) return OPENS.lastIndex;
+  }
+  return null;
 }
 
 /** The two halves of a streamed usage put together: what `later` does not state, `earlier` may. */
@@ -50,7 +66,7 @@ function flatObject(text: string, start: number): string | null {
   return null;
 }
 
-function count(flat: string, name: string): number | null {
-  const match = new RegExp(`"${name}"\\s*:\\s*(\\d{1,15})(?![\\d.eE])`).exec(flat);
+function count(flat: string, key: RegExp): number | null {
+  const match = key.exec(flat);
   return match === null ? null : Number(match[1]);
 }

@@ -96,6 +96,7 @@ export function answersConform(name: string, make: MakeUpstream, shortfalls: Sho
           const { bytes, last } = await drain(answer.body, room);
           assert.equal(new TextDecoder().decode(bytes), body);
           assert.deepEqual(last, { kind: "end" });
+          assert.equal(answer.body.ended, true);
           assert.deepEqual(await answer.body.read(new Uint8Array(1)), { kind: "end" });
         }
       }));

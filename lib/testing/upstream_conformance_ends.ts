@@ -58,6 +58,7 @@ export function endsConform(name: string, make: MakeUpstream, shortfalls: Shortf
         assert.ok(last.kind === "broken", JSON.stringify(last));
         assert.equal(last.code, shortfalls.brokenDetail === undefined ? code : "truncated");
         assert.deepEqual(await body.read(new Uint8Array(9)), last);
+        assert.equal(body.ended, false, "a broken body has not ended");
         body.cancel();
         await peer.connections[0]?.ended;
       }));

@@ -8,6 +8,7 @@
  */
 
 import type { Clock } from "../../lib/core/clock.ts";
+import type { Slab } from "../../lib/core/slab.ts";
 import type { BodyWatch } from "../../lib/relay/body_watch.ts";
 import type { Family } from "../../lib/relay/dialect.ts";
 import { errorEvent, type FailureCode, failureOf, type Outcome } from "../../lib/relay/failure.ts";
@@ -50,6 +51,8 @@ export interface RelayParts {
   readonly watch: BodyWatch;
   readonly family: Family;
   readonly requestId: string;
+  /** Where an answer of known, small length is read into. */
+  readonly slab: Slab;
   /** The member's `content-length`, when it states one. */
   readonly declaredLength: string | undefined;
   readonly clock: Clock;
@@ -197,7 +200,7 @@ export class Relayed {
     else expireAt(clock.monotonic() + idleMs, "upstream_idle_timeout");
     const into = this.#room.length >= Math.min(LEAST_ROOM, this.#slabSize)
       ? this.#room
-      : new Uint8Array(this.#slabSize);
+      : this.#parts.slab.take(this.#slabSize);
     const room = into.length;
     const read = await source.read(into);
     const now = clock.monotonic();

@@ -5,7 +5,8 @@
  */
 
 import type { Clock } from "../../lib/core/clock.ts";
-import type { RandomBytes } from "../../lib/core/ids.ts";
+import { countedIds, type RandomBytes } from "../../lib/core/ids.ts";
+import { Slab } from "../../lib/core/slab.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
 import { type AskBounds, BufferBudget } from "./ask.ts";
 import { type Authenticated, LOOPBACK, type Roster } from "./clients.ts";
@@ -38,6 +39,10 @@ export class Core {
   readonly roster: (() => Roster) | null;
   readonly loopback: Authenticated = { kind: "known", principal: LOOPBACK };
   readonly bounds: AskBounds;
+  /** Names an exchange. */
+  readonly nextId: () => string;
+  /** Where small answers are read into. */
+  readonly slab = new Slab(64 * 1024);
   /** Requests that have not ended. */
   readonly open = new Set<Exchange>();
   /** The router stops: it is not ready, and takes no transition. */
@@ -51,6 +56,7 @@ export class Core {
     this.config = config;
     this.ports = ports;
     this.roster = roster;
+    this.nextId = countedIds("ex", ports.random);
     this.startedAt = ports.clock.now();
     this.tiers = new Map(config.tiers.map((tier) => [tier.id, new Tier(tier, ports.clock)]));
     this.bounds = {

@@ -10,7 +10,7 @@
  */
 
 import { timestamp } from "../../lib/core/clock.ts";
-import { isWellFormedRequestId, newId } from "../../lib/core/ids.ts";
+import { isWellFormedRequestId } from "../../lib/core/ids.ts";
 import { BodyWatch } from "../../lib/relay/body_watch.ts";
 import { type Family, familyOf, type Route } from "../../lib/relay/dialect.ts";
 import { type FailureCode, failureOf, type Outcome } from "../../lib/relay/failure.ts";
@@ -65,7 +65,7 @@ export class Exchange {
     this.#route = route;
     this.#query = query;
     this.#family = familyOf(route.path, request.headers);
-    this.#id = newId("ex", core.ports.random);
+    this.#id = core.nextId();
     const sent = request.headers.get("x-request-id");
     this.requestId = sent !== null && isWellFormedRequestId(sent) ? sent : this.#id;
     this.#arrivedAt = core.ports.clock.now();
@@ -212,6 +212,7 @@ export class Exchange {
     const relayed = new Relayed({
       source: answer.body,
       watch,
+      slab: this.#core.slab,
       declaredLength: answer.headers.find(([name]) => name === "content-length")?.[1],
       family: this.#family,
       requestId: this.requestId,
