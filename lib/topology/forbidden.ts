@@ -107,7 +107,8 @@ const RANDOM_BUT_PUBLIC = new Set<PropertyKey>(["uuid", "known_host", "evidence"
 
 const CONTAINER_ID = /^(sha256:)?[0-9a-f]{64}$/i;
 
-// Every repetition above is bounded: a text of 2 MiB must not cost the square of that.
+/** Nothing in a topology is longer, and nothing longer is looked through. */
+const LONGEST_TEXT = 8192;
 
 /** What the walk found, and below which paths nothing more may be said. */
 export interface Forbidden {
@@ -127,6 +128,10 @@ export function findForbidden(table: unknown): Forbidden {
   };
   const visit = (value: unknown, keys: readonly PropertyKey[]) => {
     if (typeof value === "string") {
+      if (value.length > LONGEST_TEXT) {
+        report(keys, "out_of_range", `at most ${LONGEST_TEXT} characters`);
+        return;
+      }
       const found = faultOfText(value, keys.at(-1));
       if (found !== null) report(keys, ...found);
       return;
@@ -139,10 +144,11 @@ export function findForbidden(table: unknown): Forbidden {
         continue;
       }
       const here = [...keys, key];
-      if (secretIn(key) !== null) {
+      const secret = secretIn(key.slice(0, LONGEST_TEXT));
+      if (secret !== null) {
         // The name itself is the secret: point at what holds it, and say nothing else of it.
         covered.add(pathOf(here));
-        const message = `a key here looks like ${secretIn(key)}; remove it and replace the secret`;
+        const message = `a key here looks like ${secret}; remove it and replace the secret`;
         problems.push({ path: pathOf(keys), code: "secret_value", message });
         continue;
       }
@@ -169,7 +175,7 @@ function isName(parent: readonly PropertyKey[], item: unknown): boolean {
 
 function faultOfKey(key: string, keys: readonly PropertyKey[]): [string, string] | null {
   if (isMeant(keys)) return null;
-  const reading = folded(key);
+  const reading = folded(key.slice(0, LONGEST_TEXT));
   const words = reading.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase());
   const whole = words.join("");
   for (const { code, parts, words: single, message } of KEY_CLASSES) {

@@ -52,5 +52,10 @@ export function folded(text: string): string {
     /\p{M}|\p{Cf}|\p{Default_Ignorable_Code_Point}/gu,
     "",
   );
-  return Array.from(plain, (letter) => LATIN.get(letter) ?? letter).join("");
+  return Array.from(plain, (letter) => LATIN.get(cherokee(letter)) ?? letter).join("");
+}
+
+/** Small Cherokee letters have the form of the large ones. */
+function cherokee(letter: string): string {
+  return /[\uab70-\uabbf]/.test(letter) ? letter.toUpperCase() : letter;
 }
