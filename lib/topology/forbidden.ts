@@ -94,11 +94,13 @@ const SECRET_SHAPES: readonly ValueShape[] = [
       ].join("|"),
     ),
   },
-  {
-    what: "a password as an argument or assignment",
-    pattern: /\b(pass(word|wd|phrase)?|pwd|secret|token|api[-_ ]?key)\s*[=:]\s*\S/i,
-  },
 ];
+
+/** Inside a value; in the text of a file it is how a key is written. */
+const ASSIGNMENT: ValueShape = {
+  what: "a password as an argument or assignment",
+  pattern: /\b(pass(word|wd|phrase)?|pwd|secret|token|api[-_ ]?key)\s*[=:]\s*\S/i,
+};
 
 /** Long, and of upper case, lower case and digits: nobody wrote that by hand. */
 const LONG_RUN = /[A-Za-z0-9+/_=-]{32,}/g;
@@ -206,7 +208,21 @@ function faultOfText(text: string, key: PropertyKey | undefined): [string, strin
 function secretIn(text: string): string | null {
   if (text.length < 8) return null;
   const reading = folded(text);
-  return SECRET_SHAPES.find(({ pattern }) => pattern.test(reading))?.what ?? null;
+  return [...SECRET_SHAPES, ASSIGNMENT].find(({ pattern }) => pattern.test(reading))?.what ?? null;
+}
+
+/** Lines of any text that hold something with the shape of a secret. */
+export function findSecretLines(text: string): readonly Problem[] {
+  return text.split("\n").flatMap((line, index) => {
+    const reading = folded(line.slice(0, LONGEST_TEXT));
+    const shape = SECRET_SHAPES.find(({ pattern }) => pattern.test(reading));
+    return shape === undefined ? [] : [{
+      path: "$",
+      code: "secret_value",
+      message: `holds what looks like ${shape.what}; remove it, and replace it where it is used`,
+      line: index + 1,
+    }];
+  });
 }
 
 function randomIn(text: string): string | null {
