@@ -31,6 +31,11 @@ export function systemBuild(name: string): Build {
   };
 }
 
+/** Resident memory of this process, in bytes. */
+export function systemResidentBytes(): number {
+  return Deno.memoryUsage().rss;
+}
+
 function write(stream: typeof Deno.stdout, text: string): void {
   let bytes = encoder.encode(text);
   try {

@@ -18,7 +18,7 @@ export type TransportEnd = "end" | BodyFailure;
 export type BodyEnd =
   /** Everything is there. */
   | { readonly kind: "whole" }
-  /** The transport is satisfied; what is inside cannot be looked at (it is encoded). */
+  /** Nothing speaks against it; but it is encoded, or the member just closed, and nothing proves it. */
   | { readonly kind: "unverified" }
   /** The member itself reported an error in its stream. */
   | { readonly kind: "error_reported" }
@@ -35,6 +35,8 @@ export class BodyWatch {
   readonly #stream: StreamWatch | null;
   readonly #scan: JsonScan | null;
   readonly #encoded: boolean;
+  /** True when only the member's FIN says where the body ends. */
+  readonly #unframed: boolean;
   #tail = new Uint8Array(0);
 
   constructor(dialect: Dialect, headers: HeaderList, framing: ByteSource["framing"]) {
@@ -44,13 +46,19 @@ export class BodyWatch {
     this.isStream = type.startsWith("text/event-stream");
     this.#encoded = encoding !== "" && encoding !== "identity";
     this.#stream = this.isStream && !this.#encoded ? new StreamWatch(dialect) : null;
-    const unframedJson = framing === "close" && type.startsWith("application/json");
-    this.#scan = unframedJson && !this.#encoded ? new JsonScan() : null;
+    this.#unframed = framing === "close";
+    const unframedJson = this.#unframed && /^application\/json\s*(;|$)/.test(type);
+    this.#scan = unframedJson && !this.#encoded ? new JsonScan("answer") : null;
   }
 
   /** True when an event of ours can be put at the end. */
   get takesEvents(): boolean {
     return this.#stream !== null;
+  }
+
+  /** True in a stream where an event of ours would not cut one of the member's in two. */
+  get betweenEvents(): boolean {
+    return this.#stream !== null && !this.#stream.midEvent;
   }
 
   /** Takes the next bytes; keeps no reference to them. */
@@ -66,9 +74,10 @@ export class BodyWatch {
   end(transport: TransportEnd): BodyEnd {
     if (this.#stream !== null) {
       const end = this.#stream.end();
-      // The client has all of it; how the connection broke afterwards is nobody's loss.
-      if (isWhole(end)) return { kind: "whole" };
+      // Engines that report an error may still terminate the stream well.
       if (end.errorReported && !end.midEvent) return { kind: "error_reported" };
+      // After a terminator the client has all of it; how the connection broke then is nobody's loss.
+      if (isWhole(end) && (end.terminated || transport === "end")) return { kind: "whole" };
       if (transport === "end" && !this.#stream.needsTerminator && !end.midEvent) {
         return { kind: "whole" };
       }
@@ -76,9 +85,8 @@ export class BodyWatch {
     }
     if (transport !== "end") return { kind: "truncated", midLine: false };
     if (this.#encoded) return { kind: "unverified" };
-    return this.#scan === null || this.#scan.isComplete
-      ? { kind: "whole" }
-      : { kind: "truncated", midLine: false };
+    if (this.#scan === null) return { kind: this.#unframed ? "unverified" : "whole" };
+    return this.#scan.isComplete ? { kind: "whole" } : { kind: "truncated", midLine: false };
   }
 
   /** What the member stated of usage. */

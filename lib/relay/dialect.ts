@@ -33,7 +33,14 @@ export interface Route {
 /** Every route that reaches a member. */
 export const ROUTES: readonly Route[] = [
   { path: "/v1/chat/completions", dialect: "openai-chat", body: "json" },
+  { path: "/v1/completions", dialect: "openai-completions", body: "json" },
+  { path: "/v1/responses", dialect: "openai-responses", body: "json" },
   { path: "/v1/messages", dialect: "anthropic-messages", body: "json" },
+  { path: "/v1/messages/count_tokens", dialect: "anthropic-messages", body: "json" },
+  { path: "/v1/embeddings", dialect: "openai-embeddings", body: "json" },
+  { path: "/v1/rerank", dialect: "rerank", body: "json" },
+  { path: "/v1/audio/speech", dialect: "openai-speech", body: "json" },
+  { path: "/v1/audio/transcriptions", dialect: "openai-transcriptions", body: "multipart" },
 ];
 
 const BY_PATH: ReadonlyMap<string, Route> = new Map(ROUTES.map((route) => [route.path, route]));

@@ -10,7 +10,7 @@ import type { Family } from "./dialect.ts";
 /** How an exchange ended: the closed set of the decision record. */
 export type Outcome =
   | "completed"
-  | "completed_unverified" // relayed whole by its framing; encoded, so its terminator was not seen
+  | "completed_unverified" // relayed; encoded or without framing, so nothing proves that it was whole
   | "client_closed"
   | "client_stalled" // it stopped reading for longer than it may
   | "refused_auth"
@@ -64,6 +64,7 @@ export const FAILURES = {
   alias_unknown: row(404, "refused_route", "invalid_request_error", "not_found_error"),
   body_not_json: row(400, "refused_request", ...INVALID),
   body_truncated: row(400, "refused_request", ...INVALID),
+  body_not_form: row(400, "refused_request", ...INVALID),
   body_not_object: row(400, "refused_request", ...INVALID),
   body_too_deep: row(400, "refused_request", ...INVALID),
   body_too_large: row(413, "refused_request", "invalid_request_error", "request_too_large"),

@@ -9,36 +9,24 @@
  * stands inside strings is the engine's business. Keys it acts on are compared after unescaping
  * (`"mod\u0065l"` is `model`), and each of them may appear once: of two, engines pick different ones.
  *
+ * An `answer` may be an object or an array, and no key of it means anything: it is whole or it is not.
+ *
  * @module
  */
 
 import {
   type BodyFacts,
+  type BodyScan,
+  CONTENT_KEYS,
   CONTENT_ROOTS,
   type Medium,
   MEDIUM_OF_PART,
+  type ScanCode,
+  type ScanProblem,
   SINGLE_KEYS,
   type Span,
 } from "./body_facts.ts";
-
-/** Why a body cannot be relayed. */
-export type ScanCode =
-  | "body_not_json"
-  | "body_truncated"
-  | "body_not_object"
-  | "body_too_deep"
-  | "duplicate_key"
-  | "model_missing"
-  | "model_not_string"
-  | "model_too_long"
-  | "field_invalid";
-
-/** A scan that cannot go on. `at` is the byte offset in the body. */
-export interface ScanProblem {
-  readonly code: ScanCode;
-  readonly detail: string;
-  readonly at: number;
-}
+import { beginsNumber, isScalarByte, oneOf, scalarKind, unescape } from "./json_scan_text.ts";
 
 const MAX_DEPTH = 256;
 const MAX_MODEL_BYTES = 1024;
@@ -57,7 +45,6 @@ type Expect =
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
 /** One open `{` or `[`. */
 interface Container {
@@ -69,7 +56,8 @@ interface Container {
 }
 
 /** Scans one body. Feed every chunk in order, then call {@link JsonScan.finish}. */
-export class JsonScan {
+export class JsonScan implements BodyScan {
+  readonly #isRequest: boolean;
   #expect: Expect = "value";
   readonly #open: Container[] = [];
   readonly #seen = new Set<string>();
@@ -85,7 +73,9 @@ export class JsonScan {
   #kept: number[] | null = null;
   #keepAtMost = 0;
 
+  /** The beginning of the number or literal being read. */
   #scalar: string | null = null;
+  #scalarStart = 0;
   #scalarLong = false;
 
   #model: { name: string; span: Span } | null = null;
@@ -93,6 +83,10 @@ export class JsonScan {
   #maxTokens: number | null = null;
   #tools = false;
   readonly #media = new Set<Medium>();
+
+  constructor(of: "request" | "answer" = "request") {
+    this.#isRequest = of === "request";
+  }
 
   /** What is known after the bytes pushed so far. */
   get facts(): BodyFacts {
@@ -110,7 +104,7 @@ export class JsonScan {
     return this.#model !== null;
   }
 
-  /** True when the bytes so far are one whole JSON object. */
+  /** True when the bytes so far are one whole JSON document of the kind expected. */
   get isComplete(): boolean {
     return this.#expect === "nothing" && this.#problem === null;
   }
@@ -128,8 +122,6 @@ export class JsonScan {
 
   /** Says whether the whole body was one JSON object with a usable `model`. */
   finish(): ScanProblem | null {
-    if (this.#problem !== null) return this.#problem;
-    if (this.#scalar !== null) this.#endScalar(this.#base);
     if (this.#problem !== null) return this.#problem;
     if (this.#expect !== "nothing") {
       return this.#fail("body_truncated", "the body ends before its JSON does", this.#base);
@@ -192,7 +184,8 @@ export class JsonScan {
   }
 
   #isModelValue(): boolean {
-    return !this.#stringIsKey && this.#open.length === 1 && this.#open[0]?.key === "model";
+    return this.#isRequest && !this.#stringIsKey && this.#open.length === 1 &&
+      this.#open[0]?.key === "model";
   }
 
   /** Reads one token, or goes on with a scalar; returns the index after it. */
@@ -206,7 +199,7 @@ export class JsonScan {
     }
     const at = this.#base + from;
     if (this.#scalar !== null) {
-      this.#endScalar(at);
+      this.#endScalar();
       if (this.#problem !== null) return from;
     }
     switch (byte) {
@@ -255,6 +248,7 @@ export class JsonScan {
     const isKey = this.#expect === "key" || this.#expect === "next-key";
     if (!isKey && !this.#takesValue()) return this.#unexpected(QUOTE, at);
     if (this.#open.length === 0) return this.#notObject(at);
+    if (!isKey && this.#inTools()) this.#tools = true;
     this.#inString = true;
     this.#stringIsKey = isKey;
     this.#stringStart = at;
@@ -272,7 +266,7 @@ export class JsonScan {
     if (this.#stringIsKey) {
       here.key = text;
       this.#expect = "colon";
-      if (this.#open.length === 1 && text !== null && SINGLE_KEYS.has(text)) {
+      if (this.#isRequest && this.#open.length === 1 && text !== null && SINGLE_KEYS.has(text)) {
         if (this.#seen.has(text)) {
           this.#fail(
             "duplicate_key",
@@ -293,7 +287,7 @@ export class JsonScan {
   }
 
   #topLevelString(key: string | null, text: string | null, end: number): void {
-    if (key === "model") {
+    if (key === "model" && this.#isRequest) {
       if (text === null || text === "") {
         this.#fail("model_not_string", "`model` is not a usable name", this.#stringStart);
       } else this.#model = { name: text, span: { start: this.#stringStart, end } };
@@ -302,21 +296,22 @@ export class JsonScan {
 
   /** Refuses a top-level value of a kind that the router could misread. */
   #checkKind(key: string | null, kind: string, at: number): void {
-    if (key === null || !SINGLE_KEYS.has(key) || kind === "null" && key !== "model") return;
+    if (!this.#isRequest || key === null || !SINGLE_KEYS.has(key)) return;
+    if (kind === "null" && key !== "model") return;
     if (key === "model") {
-      this.#fail("model_not_string", `\`model\` is not a string but a ${kind}`, at);
+      this.#fail("model_not_string", `\`model\` is ${oneOf(kind)}, expected a string`, at);
       return;
     }
     const wanted = key === "stream" ? "boolean" : key === "tools" ? "array" : "number";
     if (kind !== wanted) {
-      this.#fail("field_invalid", `\`${key}\` is not a ${wanted} but a ${kind}`, at);
+      this.#fail("field_invalid", `\`${key}\` is ${oneOf(kind)}, expected ${oneOf(wanted)}`, at);
     }
   }
 
   #beginContainer(object: boolean, at: number): void {
     if (!this.#takesValue()) return this.#unexpected(object ? 0x7b : 0x5b, at);
     const parent = this.#open.at(-1);
-    if (parent === undefined && !object) return this.#notObject(at);
+    if (parent === undefined && !object && this.#isRequest) return this.#notObject(at);
     if (this.#open.length >= MAX_DEPTH) {
       this.#fail("body_too_deep", `the body is nested deeper than ${MAX_DEPTH}`, at);
       return;
@@ -337,7 +332,8 @@ export class JsonScan {
   #isContent(parent: Container | undefined): boolean {
     if (parent === undefined) return false;
     if (this.#open.length === 1) return parent.key !== null && CONTENT_ROOTS.has(parent.key);
-    return parent.content && (!parent.object || parent.key === "content");
+    return parent.content &&
+      (!parent.object || parent.key !== null && CONTENT_KEYS.has(parent.key));
   }
 
   #endContainer(object: boolean, at: number): void {
@@ -359,29 +355,26 @@ export class JsonScan {
       if (!this.#takesValue()) return this.#unexpected(bytes[0] as number, at);
       if (this.#open.length === 0) return this.#notObject(at);
       this.#scalar = "";
+      this.#scalarStart = at;
       this.#scalarLong = false;
     }
-    if (this.#scalar.length + bytes.length > MAX_SCALAR_BYTES) this.#scalarLong = true;
-    else this.#scalar += String.fromCharCode(...bytes);
+    const room = MAX_SCALAR_BYTES - this.#scalar.length;
+    if (bytes.length > room) this.#scalarLong = true;
+    this.#scalar += String.fromCharCode(...bytes.subarray(0, room));
   }
 
-  #endScalar(at: number): void {
+  #endScalar(): void {
     const text = this.#scalar as string;
+    const at = this.#scalarStart;
     this.#scalar = null;
     this.#expect = "comma";
     if (this.#inTools()) this.#tools = true;
-    if (this.#scalarLong) {
+    if (this.#scalarLong && beginsNumber(text)) {
       // A number of more than 64 digits is the engine's to judge, unless we act on it.
       if (this.#open.length === 1) this.#checkKind(this.#open[0]?.key ?? null, "long scalar", at);
       return;
     }
-    const kind = text === "true" || text === "false"
-      ? "boolean"
-      : text === "null"
-      ? "null"
-      : NUMBER.test(text)
-      ? "number"
-      : null;
+    const kind = scalarKind(text);
     if (kind === null) {
       this.#fail("body_not_json", `the body is not JSON: \`${text}\` is no value`, at);
       return;
@@ -394,23 +387,5 @@ export class JsonScan {
     else if (kind === "number" && key !== null && SINGLE_KEYS.has(key)) {
       this.#maxTokens = Math.max(this.#maxTokens ?? 0, Number(text));
     }
-  }
-}
-
-/** Letters, digits, `+`, `-`, `.`: what numbers and literals are made of. */
-function isScalarByte(byte: number): boolean {
-  return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) ||
-    (byte >= 0x41 && byte <= 0x5a) || byte === 0x2d || byte === 0x2b || byte === 0x2e;
-}
-
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** The text between the quotes, unescaped; null when it is not valid JSON or UTF-8. */
-function unescape(bytes: readonly number[]): string | null {
-  try {
-    const text = decoder.decode(Uint8Array.from(bytes));
-    return text.includes("\\") ? JSON.parse(`"${text}"`) as string : text;
-  } catch {
-    return null;
   }
 }

@@ -5,12 +5,13 @@
  */
 
 import type { Span } from "./body_facts.ts";
+import type { Route } from "./dialect.ts";
 
 const encoder = new TextEncoder();
 
-/** The JSON text, quotes included, that replaces the value of `model`. */
-export function modelText(servedModel: string): Uint8Array {
-  return encoder.encode(JSON.stringify(servedModel));
+/** What replaces the value of `model`: JSON text with its quotes, or a form field's plain text. */
+export function modelText(servedModel: string, body: Route["body"]): Uint8Array {
+  return encoder.encode(body === "json" ? JSON.stringify(servedModel) : servedModel);
 }
 
 /** How many bytes the body grows (or shrinks, when negative) by the replacement. */

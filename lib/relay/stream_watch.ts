@@ -15,8 +15,10 @@ import type { Dialect } from "./dialect.ts";
 
 /** What the end of a stream says. */
 export interface StreamEnd {
-  /** The dialect's terminator was seen. */
+  /** The dialect's terminator was seen: nothing comes after it. */
   readonly terminated: boolean;
+  /** The newest choice gave its reason to finish: the end, unless the connection broke after it. */
+  readonly finished: boolean;
   /** The engine reported an error in the stream. */
   readonly errorReported: boolean;
   /** The last line was not finished. */
@@ -27,9 +29,9 @@ export interface StreamEnd {
   readonly data: readonly string[];
 }
 
-/** True when nothing is missing: the terminator came, and the event that carries it was finished. */
+/** True when nothing is missing: the end was said, and the event that says it was finished. */
 export function isWhole(end: StreamEnd): boolean {
-  return end.terminated && !end.midEvent;
+  return (end.terminated || end.finished) && !end.midEvent;
 }
 
 /** Where the terminator of a dialect stands, and how it reads. */
@@ -42,7 +44,7 @@ interface Terminator {
   readonly dataErrors: readonly string[];
   /** An event line that begins so reports an error. */
   readonly eventErrors: readonly string[];
-  /** In OpenAI's older dialects a chunk with a finish reason is an end as well. */
+  /** In OpenAI's older dialects a chunk with a finish reason may be the last. */
   readonly finishReason: boolean;
 }
 
@@ -54,28 +56,30 @@ const OPENAI: Terminator = {
   finishReason: true,
 };
 
+/** A dialect whose every event names its type, in the event line or first in the data. */
+function typed(...ends: readonly string[]): Terminator {
+  const data = (type: string) => [`{"type":"${type}"`, `{"type": "${type}"`];
+  return {
+    data: ends.flatMap(data),
+    events: ends,
+    dataErrors: data("error"),
+    eventErrors: ["error"],
+    finishReason: false,
+  };
+}
+
 /** Dialects that stream events, and how each of them ends. */
 const TERMINATORS: Partial<Record<Dialect, Terminator>> = {
   "openai-chat": OPENAI,
   "openai-completions": OPENAI,
-  "anthropic-messages": {
-    data: ['{"type":"message_stop"', '{"type": "message_stop"'],
-    events: ["message_stop"],
-    dataErrors: ['{"type":"error"', '{"type": "error"'],
-    eventErrors: ["error"],
-    finishReason: false,
-  },
-  "openai-responses": {
-    data: ["completed", "failed", "incomplete"].flatMap((end) => [
-      `{"type":"response.${end}"`,
-      `{"type": "response.${end}"`,
-    ]),
-    events: ["response.completed", "response.failed", "response.incomplete"],
-    dataErrors: ['{"type":"error"', '{"type": "error"'],
-    eventErrors: ["error"],
-    finishReason: false,
-  },
+  "anthropic-messages": typed("message_stop"),
+  "openai-speech": typed("speech.audio.done"),
+  "openai-transcriptions": typed("transcript.text.done"),
+  "openai-responses": typed("response.completed", "response.failed", "response.incomplete"),
 };
+
+/** What engines write as the finish reason of a choice that has not finished. */
+const NO_REASON: ReadonlySet<string> = new Set(["null", '""', '"null"']);
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -120,6 +124,11 @@ export class StreamWatch {
     return this.#terminator !== undefined;
   }
 
+  /** True while an event has begun and its empty line has not come. */
+  get midEvent(): boolean {
+    return this.#midEvent || this.#lineLength > 0;
+  }
+
   /** Takes the next bytes; keeps no reference to them. */
   push(bytes: Uint8Array): void {
     let from = 0;
@@ -138,10 +147,11 @@ export class StreamWatch {
     const lines = this.#firstData === null ? [] : [this.#firstData, ...this.#lastData];
     const data = lines.map((line) => utf8.decode(line));
     return {
-      terminated: this.#terminated || this.#finished(data),
+      terminated: this.#terminated,
+      finished: this.#finished(data),
       errorReported: this.#errorReported,
       midLine: this.#lineLength > 0,
-      midEvent: this.#midEvent || this.#lineLength > 0,
+      midEvent: this.midEvent,
       data,
     };
   }
@@ -186,7 +196,9 @@ export class StreamWatch {
       this.#keepData(joined(this.#tail));
       if (terminator === undefined) return;
       if (begins(data, terminator.data)) this.#terminated = true;
-      if (begins(data, terminator.dataErrors)) this.#errorReported = true;
+      if (begins(data, terminator.dataErrors) && !/^\{"error" ?: ?null/.test(data)) {
+        this.#errorReported = true;
+      }
     } else if (head.startsWith("event:") && terminator !== undefined) {
       const name = head.slice(6).trim();
       if (terminator.events.includes(name)) this.#terminated = true;
@@ -205,7 +217,10 @@ export class StreamWatch {
 
   #finished(data: readonly string[]): boolean {
     if (this.#terminator?.finishReason !== true) return false;
-    return data.some((line) => /"finish_reason"\s*:\s*"/.test(line));
+    // A usage chunk has no choice in it; of several choices, the one still written comes last.
+    const newest = data.findLast((line) => !/"choices"\s*:\s*\[\s*\]/.test(line)) ?? "";
+    const reasons = [...newest.matchAll(/"finish_reason"\s*:\s*("[^"]*"|null)/g)];
+    return reasons.length > 0 && reasons.every(([, reason]) => !NO_REASON.has(reason ?? ""));
   }
 }
 

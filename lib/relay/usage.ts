@@ -20,6 +20,7 @@ export function usageIn(text: string): Usage | null {
   for (let match = key.exec(text); match !== null; match = key.exec(text)) last = match;
   if (last === null) return null;
   const flat = flatObject(text, last.index + last[0].length);
+  if (flat === null) return null;
   const input = count(flat, "prompt_tokens") ?? count(flat, "input_tokens");
   const output = count(flat, "completion_tokens") ?? count(flat, "output_tokens");
   return input === null && output === null ? null : { input_tokens: input, output_tokens: output };
@@ -34,19 +35,19 @@ export function mergeUsage(earlier: Usage | null, later: Usage | null): Usage | 
   };
 }
 
-/** The object's own members from `start` (after its `{`), nested objects cut out. */
-function flatObject(text: string, start: number): string {
+/** The object's own members from `start` (after its `{`), nested ones cut out; null when it is cut. */
+function flatObject(text: string, start: number): string | null {
   let depth = 0;
   let flat = "";
   for (let i = start; i < text.length; i++) {
     const letter = text[i];
     if (letter === "{") depth++;
     else if (letter === "}") {
-      if (depth === 0) break;
+      if (depth === 0) return flat;
       depth--;
     } else if (depth === 0) flat += letter;
   }
-  return flat;
+  return null;
 }
 
 function count(flat: string, name: string): number | null {

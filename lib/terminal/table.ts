@@ -6,11 +6,32 @@
 
 /** Rows under their headings, each column as wide as its widest cell. Ends with a newline. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...rows.map((row) => (row[column] ?? "").length))
+  const lines = [headings.map((heading) => heading.toUpperCase()), ...rows]
+    .map((cells) => cells.map(harmless));
+  const widths = headings.map((_, column) =>
+    Math.max(...lines.map((cells) => widthOf(cells[column] ?? "")))
   );
-  const line = (cells: readonly string[]) =>
-    cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd();
-  return [line(headings.map((heading) => heading.toUpperCase())), ...rows.map(line)]
-    .map((text) => `${text}\n`).join("");
+  return lines.map((cells) => {
+    const padded = cells.map((cell, column) =>
+      cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell)))
+    );
+    return `${padded.join("  ").trimEnd()}\n`;
+  }).join("");
+}
+
+/** A name from a file or an engine must not steer the terminal. */
+function harmless(cell: string): string {
+  return cell.replaceAll(/\p{Cc}/gu, "\ufffd");
+}
+
+/** East Asian wide and fullwidth letters, and what terminals draw as emoji: two columns. */
+const WIDE =
+  /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation})/u;
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+/** Columns a text takes on a terminal. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  return width;
 }

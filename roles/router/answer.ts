@@ -59,6 +59,8 @@ export interface RelayParts {
   readonly idleMs: number;
   /** How long a client may not ask for more. */
   readonly stallMs: number;
+  /** How long a stream may be silent before a comment of ours keeps it alive; null for never. */
+  readonly heartbeatMs: number | null;
   /** Why the exchange was cut short: a code, `left`, or null when it was not. */
   readonly interrupted: () => FailureCode | "left" | null;
   /** Told once how it ended. */
@@ -70,13 +72,18 @@ const LARGEST_READ = 64 * 1024;
 
 const encoder = new TextEncoder();
 
+/** A comment: every reader of event streams passes over it. */
+const HEARTBEAT = encoder.encode(": anvil-router waits for the model\n\n");
+
 /** One answer body on its way. */
 export class Relayed {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #parts: RelayParts;
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
-  #ahead: Read | null = null;
-  #reading = false;
+  /** A read that was begun or done before the client asked for it. */
+  #ahead: Promise<Read> | null = null;
+  /** Somebody waits for a read and will see how it ends. */
+  #pulling = false;
   #ended = false;
   #readSize = FIRST_READ;
   firstByteAt: number | null = null;
@@ -98,8 +105,10 @@ export class Relayed {
    * when the body broke before it began; the caller then ends the exchange.
    */
   async firstRead(): Promise<FailureCode | null> {
-    const read = await this.#read();
-    this.#ahead = read;
+    this.#pulling = true;
+    this.#ahead = this.#read();
+    const read = await this.#ahead;
+    this.#pulling = false;
     if (read.kind !== "broken") return null;
     const interrupted = this.#parts.interrupted();
     if (interrupted === "left") return null;
@@ -110,7 +119,7 @@ export class Relayed {
   /** Takes in that the exchange was cut short. The upstream signal has been aborted already. */
   interrupt(): void {
     // A read under way ends broken and is handled where it was asked for.
-    if (this.#reading || this.#ended) return;
+    if (this.#pulling || this.#ended) return;
     if (this.#parts.interrupted() === "left") this.#left();
     else this.#end({ kind: "broken", code: "aborted", cause: "interrupted" });
   }
@@ -127,21 +136,39 @@ export class Relayed {
   }
 
   async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    const read = this.#ahead ?? await this.#read();
-    this.#ahead = null;
+    const reading = this.#ahead ?? this.#read();
+    this.#pulling = true;
+    const read = await this.#orHeartbeat(reading);
+    this.#pulling = false;
+    this.#ahead = read === null ? reading : null;
+    if (this.#ended) return;
+    if (read === null) {
+      this.bytesOut += HEARTBEAT.length;
+      controller.enqueue(HEARTBEAT.slice());
+      return;
+    }
     if (read.kind !== "bytes") return this.#end(read);
     this.bytesOut += read.bytes.length;
     this.#parts.watch.push(read.bytes);
     controller.enqueue(read.bytes);
   }
 
+  /** The read, or null when the stream was silent for so long that it needs a sign of life. */
+  async #orHeartbeat(reading: Promise<Read>): Promise<Read | null> {
+    const { heartbeatMs, watch, clock } = this.#parts;
+    if (heartbeatMs === null || !watch.betweenEvents) return await reading;
+    const timer = new AbortController();
+    const silence = clock.sleep(heartbeatMs, timer.signal).then(() => null, () => null);
+    const read = await Promise.race([reading, silence]);
+    timer.abort();
+    return read;
+  }
+
   async #read(): Promise<Read> {
     const { source, clock, idleMs, stallMs, firstByteBy, expireAt } = this.#parts;
     if (this.firstByteAt === null) expireAt(firstByteBy, "upstream_first_byte_timeout");
     else expireAt(clock.monotonic() + idleMs, "upstream_idle_timeout");
-    this.#reading = true;
     const read = await source.read(new Uint8Array(this.#readSize));
-    this.#reading = false;
     const now = clock.monotonic();
     if (read.kind === "bytes") {
       this.firstByteAt ??= now;

@@ -9,8 +9,10 @@
  * @module
  */
 
-import type { BodyFacts } from "../../lib/relay/body_facts.ts";
+import type { BodyFacts, BodyScan } from "../../lib/relay/body_facts.ts";
 import { JsonScan } from "../../lib/relay/json_scan.ts";
+import { boundaryOf, MultipartScan } from "../../lib/relay/multipart_scan.ts";
+import type { Route } from "../../lib/relay/dialect.ts";
 import type { FailureCode } from "../../lib/relay/failure.ts";
 import { growth, splice } from "../../lib/relay/splice.ts";
 import type { UpstreamBody } from "../../lib/relay/upstream.ts";
@@ -70,7 +72,7 @@ export type Judge = (facts: BodyFacts) => AskRefused | null;
 export class Ask {
   readonly kind = "ask";
   readonly alias: string;
-  readonly #scan: JsonScan;
+  readonly #scan: BodyScan;
   readonly #chunks: readonly Uint8Array[];
   /** The rest of the body; null when all of it is in the chunks. */
   readonly #rest: ReadableStreamDefaultReader<Uint8Array> | null;
@@ -81,7 +83,7 @@ export class Ask {
   readonly #release: () => void;
 
   constructor(parts: {
-    readonly scan: JsonScan;
+    readonly scan: BodyScan;
     readonly alias: string;
     readonly chunks: readonly Uint8Array[];
     readonly rest: ReadableStreamDefaultReader<Uint8Array> | null;
@@ -148,6 +150,7 @@ export class Ask {
       this.#refusal = refusal;
       throw new Error(refusal.code);
     };
+    let abandoned = false;
     return new ReadableStream<Uint8Array>({
       pull: async (controller) => {
         const first = head.shift();
@@ -157,6 +160,8 @@ export class Ask {
           return;
         }
         const { value, done } = await rest.read();
+        // Nobody wants the rest any more: that it is short is not the client's doing.
+        if (abandoned) return;
         if (done) {
           if (this.#received !== this.#size) refuse(TRUNCATED);
           controller.close();
@@ -173,7 +178,10 @@ export class Ask {
         if (this.#received === this.#size) received();
         controller.enqueue(value);
       },
-      cancel: () => this.drop(),
+      cancel: () => {
+        abandoned = true;
+        this.drop();
+      },
     }, { highWaterMark: 0 });
   }
 }
@@ -195,6 +203,7 @@ const refused = (code: FailureCode, message: string): AskRefused => ({
  */
 export async function readAsk(
   request: Request,
+  form: Route["body"],
   bounds: AskBounds,
   gone: AbortSignal,
 ): Promise<Ask | AskRefused | ClientLeft> {
@@ -218,10 +227,17 @@ export async function readAsk(
   );
   if (length !== null && length > bounds.bodyBytes) return tooLarge;
   if (request.body === null || length === 0) {
-    return refused("body_not_json", "the request has no body");
+    return refused("model_missing", "the request has no body");
   }
 
-  const scan = new JsonScan();
+  const boundary = form === "multipart" ? boundaryOf(headers.get("content-type") ?? "") : null;
+  if (form === "multipart" && boundary === null) {
+    return refused(
+      "content_type_unsupported",
+      "this path takes multipart/form-data with a boundary",
+    );
+  }
+  const scan: BodyScan = boundary === null ? new JsonScan() : new MultipartScan(boundary);
   let held = 0;
   const hold = (bytes: number) => {
     if (!bounds.budget.take(bytes)) return false;

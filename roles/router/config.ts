@@ -5,7 +5,8 @@
  */
 
 import { type Checked, pathOf, type Problem } from "../../lib/core/problem.ts";
-import { checkShape } from "../../lib/document/shape.ts";
+import { nearest } from "../../lib/document/nearest.ts";
+import { checkShape, masked } from "../../lib/document/shape.ts";
 import { readToml, type Table } from "../../lib/document/toml.ts";
 import { provesNothing } from "../../lib/identity/kinds.ts";
 import { hostOf, isLoopback, literalIp } from "./address.ts";
@@ -17,11 +18,24 @@ export function readConfig(text: string): Checked<RouterConfig> {
   if (table.kind === "invalid") return table;
   const shaped = checkShape(configShape, table.model);
   const problems = [
-    ...(shaped.kind === "invalid" ? shaped.problems : []),
-    ...brokenRules(table.model),
+    ...(shaped.kind === "invalid" ? shaped.problems.map(declaredOnce) : []),
+    ...brokenRules(table.model).map(masked),
   ];
   if (shaped.kind === "invalid" || problems.length > 0) return { kind: "invalid", problems };
   return shaped;
+}
+
+const RESTATED =
+  /^tiers\[\d+\]\.members\[\d+\]\.(served_model|revision|engine|engine_version|image_digest|config_digest|dialects|context_tokens|max_output_tokens|tools|media|identity|admission|timeouts|host|address)$/;
+
+/** A member that states what its tier declares: a second place could only say something else. */
+function declaredOnce(problem: Problem): Problem {
+  const key = problem.code === "unknown_key" ? RESTATED.exec(problem.path)?.[1] : undefined;
+  return key === undefined ? problem : {
+    ...problem,
+    code: "declared_on_member",
+    message: `\`${key}\` is declared once, on the tier; remove it from the member`,
+  };
 }
 
 /**
@@ -40,7 +54,7 @@ function brokenRules(table: Table): Problem[] {
     ...tiers.flatMap((tier, index) =>
       tier === null ? [] : [...memberHosts(tier, index, listen), ...identityRules(tier, index)]
     ),
-    ...aliasRules(table["aliases"], ids),
+    ...(written.length === 0 ? [] : aliasRules(table["aliases"], ids)),
     ...(auth === null ? [] : authRules(auth, listen)),
     ...(listen === null ? [] : listenRules(listen)),
   ];
@@ -145,14 +159,19 @@ function identityRules(tier: TierConfig, index: number): Problem[] {
 }
 
 function aliasRules(aliases: unknown, ids: readonly (string | null)[]): Problem[] {
-  if (typeof aliases !== "object" || aliases === null) return [];
-  return Object.entries(aliases).flatMap(([alias, tier]) =>
-    typeof tier !== "string" || ids.includes(tier) ? [] : [{
+  if (typeof aliases !== "object" || aliases === null || Array.isArray(aliases)) return [];
+  return Object.entries(aliases).flatMap(([alias, tier]) => {
+    if (typeof tier !== "string" || ids.includes(tier)) return [];
+    const meant = nearest(tier, ids.filter((id) => id !== null));
+    const next = meant === null
+      ? "an alias names exactly one tier"
+      : `did you mean ${JSON.stringify(meant)}?`;
+    return [{
       path: pathOf(["aliases", alias]),
       code: "alias_to_nowhere",
-      message: `no tier is called ${JSON.stringify(tier)}; an alias names exactly one tier`,
-    }]
-  );
+      message: `no tier is called ${JSON.stringify(tier)}; ${next}`,
+    }];
+  });
 }
 
 function authRules(

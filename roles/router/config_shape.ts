@@ -15,7 +15,8 @@ const id = z.string().regex(
   ID_PATTERN,
   "expected lower-case letters, digits and `-`, a letter first",
 );
-const name = z.string().min(1).max(256);
+// Goes into requests, forms and tables as it is.
+const name = z.string().min(1).max(256).regex(/^\P{Cc}*$/u, "expected no control characters");
 const whole = (least: number, most: number) => z.int().min(least).max(most);
 
 const listener = z.string().transform((text, ctx) => {
@@ -70,6 +71,9 @@ export const tierShape = z.strictObject({
     queue: whole(0, 65_536).default(16),
     queue_seconds: whole(0, 3600).default(30),
   }).prefault({}),
+  heartbeat_seconds: whole(1, 3600).optional().describe(
+    "After so much silence in a stream, a comment keeps the connection alive; never when absent.",
+  ),
   timeouts: z.strictObject({
     connect_ms: whole(10, 60_000).default(2000),
     first_byte_seconds: whole(1, 86_400).default(600),
@@ -81,7 +85,15 @@ export const tierShape = z.strictObject({
 export const configShape = z.strictObject({
   schema: z.literal(1),
   node: id.describe("This host's id in the topology."),
-  listen: z.strictObject({ data: listener, admin: listener }),
+  listen: z.strictObject({
+    data: listener.describe("Where clients ask."),
+    admin: listener.describe(
+      "Where health, status and transitions are; answers while data drains.",
+    ),
+    reuse_port: z.boolean().default(false).describe(
+      "Lets the next router listen beside this one, for a restart that loses nothing; Linux only.",
+    ),
+  }),
   auth: z.strictObject({
     clients: z.string().min(1).optional().describe(
       "File of hashed client tokens, mode 0600, relative to this file.",

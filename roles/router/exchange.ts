@@ -113,7 +113,12 @@ export class Exchange {
     if (!proven.principal.scopes.has("infer")) return this.#refuse("scope_missing");
 
     this.#expireIn(config.limits.body_seconds, "body_too_slow");
-    const reading = readAsk(this.#request, this.#core.bounds, this.#upstream.signal);
+    const reading = readAsk(
+      this.#request,
+      this.#route.body,
+      this.#core.bounds,
+      this.#upstream.signal,
+    );
     const ask = await Promise.race([reading, this.#interrupted.promise]);
     if (ask.kind !== "ask") {
       reading.then((late) => late.kind === "ask" && late.drop());
@@ -158,7 +163,11 @@ export class Exchange {
       method: "POST",
       target: this.#route.path + this.#query,
       headers: toMember(this.#request.headers),
-      body: ask.upstreamBody(tier.model, (facts) => unhonoured(tier.config, facts), awaitFirstByte),
+      body: ask.upstreamBody(
+        tier.model[this.#route.body],
+        (facts) => unhonoured(tier.config, facts),
+        awaitFirstByte,
+      ),
       connectMs: timeouts.connect_ms,
       signal: this.#upstream.signal,
     });
@@ -192,6 +201,7 @@ export class Exchange {
     tier: Tier,
   ): Promise<Response> {
     const { ports, config } = this.#core;
+    const heartbeat = tier.config.heartbeat_seconds;
     const watch = new BodyWatch(this.#route.dialect, answer.headers, answer.body.framing);
     this.#stream = watch.isStream;
     const head = answerHead(answer, watch, this.requestId, tier.config.id);
@@ -211,6 +221,7 @@ export class Exchange {
       },
       firstByteBy: this.#deadline,
       idleMs: tier.config.timeouts.idle_seconds * 1000,
+      heartbeatMs: heartbeat === undefined ? null : heartbeat * 1000,
       stallMs: config.limits.stall_seconds * 1000,
       interrupted: () => this.#interruption === null ? null : codeOf(this.#interruption) ?? "left",
       ended: (outcome, code) => {

@@ -10,7 +10,7 @@ import type { Files } from "../../lib/core/files.ts";
 import type { Checked, Problem } from "../../lib/core/problem.ts";
 import { readClients, Roster, type Sha256 } from "./clients.ts";
 import { textOf } from "./config_file.ts";
-import type { Remarks } from "./service.ts";
+import type { Remarks } from "./router.ts";
 
 /** How often the file is looked at, in milliseconds. */
 const LOOK_MS = 1000;

@@ -7,8 +7,8 @@
 
 /** Splits `url` without parsing it: no decoding, no dot segments resolved, no slashes folded. */
 export function targetOf(url: string): { readonly path: string; readonly query: string } {
-  const scheme = url.indexOf("://");
-  const start = scheme === -1 ? 0 : url.indexOf("/", scheme + 3);
+  const origin = /^[a-z][a-z0-9+.-]*:\/\//i.exec(url);
+  const start = origin === null ? 0 : url.indexOf("/", origin[0].length);
   if (start === -1) return { path: "/", query: "" };
   const hash = url.indexOf("#", start);
   const end = hash === -1 ? url.length : hash;

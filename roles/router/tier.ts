@@ -20,6 +20,7 @@ import {
   step as stepReadiness,
   UNPROBED,
 } from "../../lib/identity/readiness.ts";
+import type { Route } from "../../lib/relay/dialect.ts";
 import type { Endpoint } from "../../lib/relay/upstream.ts";
 import { modelText } from "../../lib/relay/splice.ts";
 import type { TierConfig } from "./config_shape.ts";
@@ -47,6 +48,8 @@ export interface TierReport {
   readonly members: readonly {
     readonly id: string;
     readonly state: Readiness["state"];
+    /** The pinned model. */
+    readonly expected: string;
     readonly observed: string;
     readonly in_flight: number;
     /** How old the finding is; null when there is none. */
@@ -62,8 +65,8 @@ interface Waiter {
 /** A tier at work. */
 export class Tier {
   readonly config: TierConfig;
-  /** The JSON text that replaces the client's `model`. */
-  readonly model: Uint8Array;
+  /** What replaces the client's `model`, by kind of body. */
+  readonly model: { readonly [body in Route["body"]]: Uint8Array };
   readonly #clock: Clock;
   readonly #gate;
   readonly #readiness = new Map<string, Readiness>();
@@ -72,7 +75,10 @@ export class Tier {
 
   constructor(config: TierConfig, clock: Clock) {
     this.config = config;
-    this.model = modelText(config.served_model);
+    this.model = {
+      json: modelText(config.served_model, "json"),
+      multipart: modelText(config.served_model, "multipart"),
+    };
     this.#clock = clock;
     this.#gate = createGate({
       inFlight: config.admission.in_flight,
@@ -86,6 +92,11 @@ export class Tier {
   /** Leases held now. */
   get inFlight(): number {
     return this.#gate.leases.size;
+  }
+
+  /** Requests in the queue now. */
+  get waiting(): number {
+    return this.#gate.waiting.size;
   }
 
   /** True when a request could be admitted now or after waiting. */
@@ -151,11 +162,18 @@ export class Tier {
       intent: this.#gate.intent,
       readiness: this.#gate.ready.length > 0 ? "ready" : "not_ready",
       in_flight: this.inFlight,
-      waiting: this.#gate.waiting.size,
+      waiting: this.waiting,
       members: this.config.members.map(({ id }) => {
         const { state, observed, at } = this.readinessOf(id);
         const age = at === null ? null : Math.round(now - at);
-        return { id, state, observed, in_flight: this.inFlightOn(id), age_ms: age };
+        return {
+          id,
+          state,
+          expected: this.config.served_model,
+          observed,
+          in_flight: this.inFlightOn(id),
+          age_ms: age,
+        };
       }),
     };
   }

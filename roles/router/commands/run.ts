@@ -11,6 +11,7 @@ import { within } from "../../../lib/host/paths.ts";
 import { http1Upstream } from "../../../lib/relay/http1.ts";
 import { systemRandom } from "../../../lib/host/random.ts";
 import { openRecordFile } from "../../../lib/host/record_sink.ts";
+import { systemResidentBytes } from "../../../lib/host/terminal.ts";
 import { serve } from "../../../lib/host/serve.ts";
 import { onStopSignal } from "../../../lib/host/signals.ts";
 import {
@@ -20,8 +21,9 @@ import {
 } from "../../../lib/terminal/program.ts";
 import type { Roster } from "../clients.ts";
 import { loadConfig } from "../config_file.ts";
+import { intentFile } from "../intent_file.ts";
 import { RosterFile } from "../roster_file.ts";
-import { RouterService } from "../service.ts";
+import { Router } from "../router.ts";
 import { FILE } from "./check.ts";
 
 const LEVELS = ["debug", "info", "warning", "error"] as const;
@@ -83,7 +85,7 @@ export function runCommand(build: Build) {
             ? remarks.info("decisions are recorded again", {})
             : remarks.error("decisions are lost, requests go on: {cause}", { cause }),
       });
-      const service = new RouterService(
+      const service = new Router(
         config,
         {
           clock: systemClock,
@@ -91,13 +93,18 @@ export function runCommand(build: Build) {
           upstream: http1Upstream(tcpDial, systemClock),
           remarks,
           decisions,
-          listen: ({ hostname, port }, handler) =>
+          listen: ({ hostname, port }, reusePort, handler) =>
             serve({
               hostname,
               port,
+              reusePort,
               handler,
               onError: (error) => remarks.error("a handler failed: {error}", { error }),
             }),
+          intents: config.state === undefined
+            ? null
+            : intentFile(within(config.state.dir, "intent.json"), systemFiles),
+          residentBytes: systemResidentBytes,
           version: build.version,
           configDigest: digest,
         },

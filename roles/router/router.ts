@@ -19,7 +19,11 @@ import type { RouterConfig } from "./config_shape.ts";
 import { Core } from "./core.ts";
 import { handleData } from "./data.ts";
 import type { Decision } from "./decision.ts";
+import { Decisions } from "./decisions.ts";
+import { FORGETFUL, type IntentStore } from "./intent_file.ts";
+import { Metrics } from "./metrics.ts";
 import { Prober } from "./prober.ts";
+import { Transitions } from "./transition.ts";
 import type { Endpoint } from "../../lib/relay/upstream.ts";
 
 /** A listener that was opened. */
@@ -47,23 +51,28 @@ export interface RouterPorts {
   readonly decisions: RecordSink<Decision> | null;
   readonly listen: (
     at: Endpoint,
+    reusePort: boolean,
     handler: (request: Request) => Response | Promise<Response>,
   ) => Listener | Refusal;
+  /** Where intent is kept; null forgets it with the process. */
+  readonly intents: IntentStore | null;
+  /** Resident memory of this process, in bytes. */
+  readonly residentBytes: () => number;
   readonly version: string;
   readonly configDigest: string;
 }
 
-/** Decisions held in memory for `/v1/decisions`. */
-const DECISIONS_HELD = 1000;
 /** How often deadlines are looked at, in milliseconds: how late one may fire. */
 const SWEEP_MS = 100;
 
 /** A running router. */
-export class RouterService {
+export class Router {
   readonly core: Core;
   readonly #ports: RouterPorts;
   readonly #prober: Prober;
-  readonly #recent: Decision[] = [];
+  readonly #decisions: Decisions;
+  readonly #metrics: Metrics;
+  readonly #transitions: Transitions;
   readonly #sweeping = new AbortController();
   #data: Listener | null = null;
   #admin: Listener | null = null;
@@ -75,7 +84,10 @@ export class RouterService {
       clock,
       random,
       upstream,
-      decided: (decision) => this.#decided(decision),
+      decided: (decision) => {
+        this.#decisions.take(decision);
+        this.#metrics.take(decision);
+      },
       onMemberTrouble: (tier, member, cause) => {
         remarks.warn("member {member} of tier {tier} failed a request: {cause}", {
           tier: tier.config.id,
@@ -105,6 +117,14 @@ export class RouterService {
         );
       },
     }, config.probes);
+    this.#decisions = new Decisions(ports.decisions);
+    this.#metrics = new Metrics(this.core, this.#decisions, ports);
+    this.#transitions = new Transitions(this.core, {
+      clock,
+      intents: ports.intents ?? FORGETFUL,
+      persisted: ports.intents !== null,
+      prober: this.#prober,
+    });
   }
 
   /** Ports the listeners are bound to. */
@@ -114,17 +134,30 @@ export class RouterService {
 
   /** Opens both listeners and starts to probe; null, or why it cannot. */
   async start(): Promise<Refusal | null> {
-    const { listen } = this.#ports;
+    const { listen, remarks } = this.#ports;
     const { config } = this.core;
-    const admin = listen(config.listen.admin, (request) =>
-      handleAdmin(this.core, {
-        decisions: () => this.#recent,
-        decisionsLost: () => this.#ports.decisions?.lost ?? 0,
-        version: this.#ports.version,
-        configDigest: this.#ports.configDigest,
-      }, request));
+    const unknown = await this.#transitions.restore();
+    if (unknown !== null) {
+      remarks.error("every tier starts quiesced: {unknown}; readmit them one by one", { unknown });
+    }
+    const admin = listen(
+      config.listen.admin,
+      config.listen.reuse_port,
+      (request) =>
+        handleAdmin(this.core, {
+          decisions: this.#decisions,
+          metrics: this.#metrics,
+          transitions: this.#transitions,
+          version: this.#ports.version,
+          configDigest: this.#ports.configDigest,
+        }, request),
+    );
     if (admin.kind === "refused") return admin;
-    const data = listen(config.listen.data, (request) => handleData(this.core, request));
+    const data = listen(
+      config.listen.data,
+      config.listen.reuse_port,
+      (request) => handleData(this.core, request),
+    );
     if (data.kind === "refused") {
       await admin.shutdown();
       return data;
@@ -156,22 +189,16 @@ export class RouterService {
     if (cut > 0) {
       for (const exchange of [...core.open]) exchange.stop();
       // What they are owed goes out now; a client that does not read it is not waited for.
-      await Promise.race([closed, clock.sleep(CLOSING_MS)]);
+      await atMost(CLOSING_MS, closed, clock);
     }
     this.#sweeping.abort();
     await this.#prober.stop();
     this.#ports.upstream.close();
-    await this.#ports.decisions?.flush();
+    await this.#decisions.close();
     // Not awaited without bound either: a keep-alive connection may stay.
-    await Promise.race([this.#admin?.shutdown(), clock.sleep(CLOSING_MS)]);
+    await atMost(CLOSING_MS, this.#admin?.shutdown(), clock);
     remarks.info("stopped: {cut} requests were cut", { cut });
     return { cut };
-  }
-
-  #decided(decision: Decision): void {
-    this.#recent.push(decision);
-    if (this.#recent.length > DECISIONS_HELD) this.#recent.shift();
-    this.#ports.decisions?.write(decision);
   }
 
   async #sweep(): Promise<void> {
@@ -185,3 +212,10 @@ export class RouterService {
 
 /** How long the last bytes may take to leave, in milliseconds. */
 const CLOSING_MS = 1000;
+
+/** Waits for `done`, but no longer than `ms`; leaves no timer behind. */
+async function atMost(ms: number, done: Promise<void> | undefined, clock: Clock): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([done, clock.sleep(ms, over.signal).catch(() => {})]);
+  over.abort();
+}

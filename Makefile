@@ -1,0 +1,54 @@
+# Everything a person or a machine runs here. Works with GNU make 3.81 and any POSIX sh.
+# Which deno is used, and its pinned version: scripts/deno_path.
+
+SHELL = /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench clean ready
+
+DENO = "$$(sh scripts/deno_path)"
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+deno-path: ## print the deno in use; installs the pinned one into .tools/ when PATH has another or none
+	@sh scripts/deno_path
+
+demo: ready ## a fleet of one on loopback: fixture engine and router; Ctrl-C stops it
+	@$(DENO) run -A --frozen scripts/demo.ts
+
+demo-check: ready ## the demo unattended: streams chats through real client SDKs, then exits
+	@$(DENO) run -A --frozen scripts/demo.ts --check
+
+test: ready ## every test that needs nothing but deno
+	@$(DENO) run -A --frozen scripts/suite.ts test
+
+test-real: ready ## tests against real programs: provisioned on Debian as root, else skipped aloud
+	@sh scripts/provision tests/real
+	@$(DENO) run -A --frozen scripts/suite.ts real
+
+ok: ready ## what must pass before a commit: format, lint, types, tests
+	@$(DENO) fmt --check
+	@$(DENO) lint
+	@$(DENO) check --frozen
+	@$(DENO) run -A --frozen scripts/suite.ts test
+
+fmt: ready ## format everything
+	@$(DENO) fmt
+
+lint: ready ## lint, with the room rules of tests/rooms
+	@$(DENO) lint
+
+check: ready ## type check everything
+	@$(DENO) check --frozen
+
+bench: ready ## router, nginx and others side by side, as ratios
+	@sh scripts/provision tests/bench
+	@$(DENO) run -A --frozen tests/bench/main.ts
+
+clean: ## remove what make, the demo and coverage left in the tree
+	rm -rf .tools .demo coverage
+
+# The deno, and every dependency of deno.lock in its cache. Refuses a lock that is out of date.
+ready:
+	@sh scripts/deno_path >/dev/null
+	@$(DENO) ci

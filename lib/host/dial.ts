@@ -1,0 +1,82 @@
+/**
+ * Dials over TCP with this machine's network. `TCP_NODELAY` is set: a head must not wait for a body.
+ *
+ * @module
+ */
+
+import type { Conn, Dial, Dialed, DialFailure } from "../relay/dial.ts";
+import type { Endpoint } from "../relay/upstream.ts";
+import { causeOf, codeOf } from "./os_error.ts";
+
+/** errno -> what it means here; a name this table lacks is `connect_unreachable`. */
+const MEANING: { readonly [code: string]: DialFailure } = {
+  ECONNREFUSED: "connect_refused",
+  ECONNRESET: "connect_refused",
+  ETIMEDOUT: "connect_timeout",
+};
+
+/** Opens one TCP connection to a literal address. */
+export const tcpDial: Dial = async (endpoint, { connectMs, signal }): Promise<Dialed> => {
+  if (signal.aborted) return aborted();
+  const giveUp = new AbortController();
+  const onAbort = () => giveUp.abort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    giveUp.abort();
+  }, connectMs);
+  try {
+    const conn = await Deno.connect({
+      hostname: endpoint.hostname,
+      port: endpoint.port,
+      autoSelectFamily: false,
+      signal: giveUp.signal,
+    });
+    conn.setNoDelay(true);
+    return { kind: "connected", conn: new TcpConn(conn) };
+  } catch (error) {
+    if (signal.aborted) return aborted();
+    return late
+      ? { kind: "failed", code: "connect_timeout", cause: `no answer within ${connectMs} ms` }
+      : {
+        kind: "failed",
+        code: MEANING[codeOf(error)] ?? "connect_unreachable",
+        cause: refusedBy(endpoint, error),
+      };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+};
+
+function aborted(): Dialed {
+  return { kind: "failed", code: "aborted", cause: "aborted while connecting" };
+}
+
+function refusedBy(endpoint: Endpoint, error: unknown): string {
+  return `${endpoint.hostname} port ${endpoint.port}: ${causeOf(error)}`;
+}
+
+class TcpConn implements Conn {
+  readonly #conn: Deno.TcpConn;
+  #open = true;
+
+  constructor(conn: Deno.TcpConn) {
+    this.#conn = conn;
+  }
+
+  read(into: Uint8Array<ArrayBuffer>): Promise<number | null> {
+    return this.#conn.read(into);
+  }
+
+  write(bytes: Uint8Array): Promise<number> {
+    return this.#conn.write(bytes);
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#conn.close();
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * The small print of JSON text: which bytes make a number or literal, and what a string says.
+ *
+ * @module
+ */
+
+/** Letters, digits, `+`, `-`, `.`: what numbers and literals are made of. */
+export function isScalarByte(byte: number): boolean {
+  return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) ||
+    (byte >= 0x41 && byte <= 0x5a) || byte === 0x2d || byte === 0x2b || byte === 0x2e;
+}
+
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+/** What kind of value a whole scalar is; null when it is none. */
+export function scalarKind(text: string): "boolean" | "null" | "number" | null {
+  if (text === "true" || text === "false") return "boolean";
+  if (text === "null") return "null";
+  return NUMBER.test(text) ? "number" : null;
+}
+
+/** True when a long scalar that begins so can still be a number. */
+export function beginsNumber(text: string): boolean {
+  return /^-?\d[\d.eE+-]*$/.test(text);
+}
+
+/** A kind of value with its article; null needs none. */
+export function oneOf(kind: string): string {
+  return kind === "null" ? kind : `${/^[aeiou]/.test(kind) ? "an" : "a"} ${kind}`;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The text between the quotes, unescaped; null when it is not valid JSON or UTF-8. */
+export function unescape(bytes: readonly number[]): string | null {
+  try {
+    const text = decoder.decode(Uint8Array.from(bytes));
+    return text.includes("\\") ? JSON.parse(`"${text}"`) as string : text;
+  } catch {
+    return null;
+  }
+}

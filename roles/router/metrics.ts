@@ -1,0 +1,159 @@
+/**
+ * Metrics in the Prometheus text format. Counters start at zero with the process and say when that
+ * was; nothing is kept across a restart. Gauges are read from the router when they are asked for.
+ *
+ * @module
+ */
+
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Core } from "./core.ts";
+import type { Decision } from "./decision.ts";
+import type { Decisions } from "./decisions.ts";
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+/** Label value where a request named no tier. */
+const NONE = "none";
+
+/** What the metrics need besides the core. */
+export interface MetricsPorts {
+  readonly version: string;
+  /** Resident memory of this process, in bytes. */
+  readonly residentBytes: () => number;
+}
+
+/** The metrics of one router. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requests = new Counter({
+    name: "anvil_router_requests_total",
+    help: "Requests that ended, by how they ended.",
+    labelNames: ["tier", "dialect", "outcome", "code"] as const,
+    registers: [this.#registry],
+  });
+  readonly #dispatched = new Counter({
+    name: "anvil_router_dispatches_total",
+    help: "Requests of which any byte may have reached a member.",
+    labelNames: ["tier", "member"] as const,
+    registers: [this.#registry],
+  });
+  readonly #bytes = new Counter({
+    name: "anvil_router_body_bytes_total",
+    help: "Body bytes received from and sent to clients.",
+    labelNames: ["tier", "direction"] as const,
+    registers: [this.#registry],
+  });
+  readonly #tokens = new Counter({
+    name: "anvil_router_tokens_total",
+    help: "Tokens as the members stated them.",
+    labelNames: ["tier", "direction"] as const,
+    registers: [this.#registry],
+  });
+  readonly #duration = this.#histogram("request", "From arrival to the end of the answer.");
+  readonly #firstByte = this.#histogram("first_byte", "From arrival to the member's first byte.");
+  readonly #queue = this.#histogram("queue", "Time a granted request waited for its lease.");
+
+  constructor(core: Core, decisions: Decisions, ports: MetricsPorts) {
+    const started = core.startedAt / 1000;
+    this.#gauge(
+      "process_start_time_seconds",
+      "Start of the process since the epoch.",
+      () => started,
+    );
+    this.#gauge("process_resident_memory_bytes", "Resident memory.", ports.residentBytes);
+    this.#gauge(
+      "anvil_router_open_requests",
+      "Requests that have not ended.",
+      () => core.open.size,
+    );
+    this.#gauge(
+      "anvil_router_buffered_bytes",
+      "Request body bytes held.",
+      () => core.bounds.budget.held,
+    );
+    this.#gauge("anvil_router_draining", "1 while the router stops.", () => core.draining ? 1 : 0);
+    this.#gauge(
+      "anvil_router_decisions_lost",
+      "Decision records that could not be kept since the start.",
+      () => decisions.lost,
+    );
+    const tiers = [...core.tiers.values()];
+    this.#tierGauge("in_flight", "Leases held.", tiers, (tier) => tier.inFlight);
+    this.#tierGauge("waiting", "Requests in the queue.", tiers, (tier) => tier.waiting);
+    this.#tierGauge(
+      "ready_members",
+      "Members that proved the pinned model.",
+      tiers,
+      (tier) => tier.report().members.filter((member) => member.state === "ready").length,
+    );
+    this.#tierGauge("admits", "1 when requests are taken.", tiers, (tier) => tier.admits ? 1 : 0);
+    new Gauge({
+      name: "anvil_router_build_info",
+      help: "Which build this is; always 1.",
+      labelNames: ["version", "node"] as const,
+      registers: [this.#registry],
+    }).set({ version: ports.version, node: core.config.node }, 1);
+  }
+
+  /** Takes one ended request in. */
+  take(decision: Decision): void {
+    const tier = decision.tier ?? NONE;
+    this.#requests.inc({
+      tier,
+      dialect: decision.dialect ?? NONE,
+      outcome: decision.outcome,
+      code: decision.code ?? NONE,
+    });
+    if (decision.dispatched === 1) this.#dispatched.inc({ tier, member: decision.member ?? NONE });
+    this.#bytes.inc({ tier, direction: "in" }, decision.bytes_in);
+    this.#bytes.inc({ tier, direction: "out" }, decision.bytes_out);
+    const { input_tokens = null, output_tokens = null } = decision.usage ?? {};
+    if (input_tokens !== null) this.#tokens.inc({ tier, direction: "in" }, input_tokens);
+    if (output_tokens !== null) this.#tokens.inc({ tier, direction: "out" }, output_tokens);
+    this.#duration.observe({ tier }, decision.duration_ms / 1000);
+    if (decision.ttft_ms !== null) this.#firstByte.observe({ tier }, decision.ttft_ms / 1000);
+    if (decision.queue_ms !== null) this.#queue.observe({ tier }, decision.queue_ms / 1000);
+  }
+
+  /** All metrics, and the content type they have. */
+  async text(): Promise<{ readonly body: string; readonly contentType: string }> {
+    return { body: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  #histogram(what: string, help: string): Histogram<"tier"> {
+    return new Histogram({
+      name: `anvil_router_${what}_seconds`,
+      help,
+      labelNames: ["tier"] as const,
+      buckets: SECONDS,
+      registers: [this.#registry],
+    });
+  }
+
+  #gauge(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+
+  #tierGauge<Tier extends { readonly config: { readonly id: string } }>(
+    what: string,
+    help: string,
+    tiers: readonly Tier[],
+    read: (tier: Tier) => number,
+  ): void {
+    new Gauge({
+      name: `anvil_router_tier_${what}`,
+      help,
+      labelNames: ["tier"] as const,
+      registers: [this.#registry],
+      collect() {
+        for (const tier of tiers) this.set({ tier: tier.config.id }, read(tier));
+      },
+    });
+  }
+}

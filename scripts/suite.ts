@@ -1,0 +1,88 @@
+/**
+ * Runs one of the two suites and ends with its tally: `suite.ts test` or `suite.ts real`.
+ * Exit code 0 only when nothing failed and, for `test`, something ran.
+ *
+ * @module
+ */
+
+import { type Tally, tallyLine, tallyOf } from "./test_summary.ts";
+
+interface Suite {
+  readonly folders: readonly string[];
+  readonly flags: readonly string[];
+  /** True where no test at all is an honest answer. */
+  readonly mayBeEmpty: boolean;
+}
+
+const SUITES: Readonly<Record<string, Suite>> = {
+  test: {
+    folders: ["lib", "roles", "scripts", "tests"],
+    flags: ["--parallel", "--ignore=tests/real"],
+    mayBeEmpty: false,
+  },
+  real: { folders: ["tests/real"], flags: [], mayBeEmpty: true }, // one at a time: they share the machine
+};
+
+/** A run that is not done by then hangs. */
+const MOST_MINUTES = 20;
+
+/** As much of the end of the output as can hold the summary. */
+const TAIL_CHARS = 100_000;
+
+async function hasTests(folder: string): Promise<boolean> {
+  try {
+    for await (const entry of Deno.readDir(folder)) {
+      if (entry.isDirectory && await hasTests(`${folder}/${entry.name}`)) return true;
+      if (entry.isFile && /_test\.tsx?$/.test(entry.name)) return true;
+    }
+  } catch (cause) {
+    if (!(cause instanceof Deno.errors.NotFound)) throw cause;
+  }
+  return false;
+}
+
+async function run(suite: Suite, folders: readonly string[]): Promise<ReturnType<typeof tallyOf>> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["test", "-A", "--frozen", "--sanitize-ops", "--sanitize-resources"],
+      ...suite.flags,
+      ...folders,
+    ],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+    signal: AbortSignal.timeout(MOST_MINUTES * 60_000),
+  }).spawn();
+  const decoder = new TextDecoder();
+  let output = "";
+  for await (const chunk of child.stdout) {
+    for (let at = 0; at < chunk.length;) at += await Deno.stdout.write(chunk.subarray(at));
+    output = (output + decoder.decode(chunk, { stream: true })).slice(-TAIL_CHARS);
+  }
+  const { code } = await child.status;
+  return tallyOf({ output, exitCode: code });
+}
+
+function end(label: string, tally: Tally, remark?: string): never {
+  if (remark !== undefined) console.log(`${label}: ${remark}`);
+  console.log(tallyLine(label, tally));
+  Deno.exit(tally.failed === 0 ? 0 : 1);
+}
+
+const label = Deno.args[0] ?? "";
+const suite = Object.hasOwn(SUITES, label) ? SUITES[label] : undefined;
+if (suite === undefined || Deno.args.length !== 1) {
+  console.error(`usage: suite.ts ${Object.keys(SUITES).join("|")}`);
+  Deno.exit(2);
+}
+const folders: string[] = [];
+for (const folder of suite.folders) if (await hasTests(folder)) folders.push(folder);
+if (folders.length === 0) {
+  const remark = `no test under ${suite.folders.join(", ")} yet`;
+  end(label, { passed: 0, failed: suite.mayBeEmpty ? 0 : 1, skipped: 0 }, remark);
+}
+const { remark, ...tally } = await run(suite, folders);
+if (!suite.mayBeEmpty && tally.passed + tally.failed === 0) {
+  end(label, { ...tally, failed: 1 }, "no test ran");
+}
+end(label, tally, remark);

@@ -1,0 +1,161 @@
+/**
+ * The room table: what every folder under lib/ and roles/ may import, use and touch.
+ *
+ * `plugin.ts` enforces it in `deno lint`; `table_test.ts` compares it with the tree. A room that is
+ * not here does not exist. Widening a row is a decision: say why in docs/decisions.
+ *
+ * @module
+ */
+
+/**
+ * How much of the world a room sees.
+ * - `pure`: values in, values out. No time, no chance, no network, no console, no Deno, no node:*.
+ * - `ports`: acts through ports it is given. No Deno, no fetch, no node:*.
+ * - `world`: touches Deno, node:* and fetch. Only `host` and `testing`.
+ */
+export type Reach = "pure" | "ports" | "world";
+
+/** One row. */
+export interface Room {
+  readonly reach: Reach;
+  /** Rooms whose values and types it may import. Its own files always. */
+  readonly imports: readonly string[];
+  /** Rooms of which it may import types only, besides `imports`. */
+  readonly types: readonly string[];
+  /** npm packages, by the bare names of deno.json. */
+  readonly packages: readonly string[];
+  /** Designed but not begun: the folder must not hold a file yet. */
+  readonly planned?: true;
+}
+
+/** Rooms that decide in values. They know `core` and each other's types, never `host`. */
+const PURE = [
+  "topology",
+  "admission",
+  "relay",
+  "identity",
+  "adoption",
+  "bootstrap",
+  "evidence",
+  "dispatch",
+] as const;
+
+const CORE = ["core"] as const;
+const HOST = ["core", "host"] as const;
+
+/** lib/: a later row may lean on an earlier one, never the other way round. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  core: { reach: "pure", imports: [], types: [], packages: [] },
+  terminal: { reach: "pure", imports: CORE, types: [], packages: ["@stricli/core"] },
+  document: { reach: "pure", imports: CORE, types: [], packages: ["smol-toml", "zod"] },
+  host: {
+    reach: "world",
+    imports: CORE,
+    types: ["relay"], // the ports it implements
+    packages: ["@logtape/logtape", "@logtape/redaction"],
+  },
+  topology: {
+    reach: "pure",
+    imports: ["core", "document"],
+    types: PURE,
+    packages: ["zod"],
+  },
+  admission: { reach: "pure", imports: CORE, types: PURE, packages: [] },
+  relay: { reach: "pure", imports: CORE, types: PURE, packages: [] },
+  identity: { reach: "pure", imports: CORE, types: PURE, packages: [] },
+  serves: {
+    reach: "ports",
+    imports: [...HOST, "document"],
+    types: PURE,
+    packages: ["zod"],
+    planned: true,
+  },
+  operation: {
+    reach: "ports",
+    imports: HOST,
+    types: [...PURE, "serves"],
+    packages: ["zod"],
+    planned: true,
+  },
+  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"], planned: true },
+  adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  home: {
+    reach: "ports",
+    imports: [...HOST, "document", "topology", "generation"],
+    types: PURE,
+    packages: ["zod"],
+  },
+  dispatch: { reach: "pure", imports: CORE, types: PURE, packages: [], planned: true },
+  testing: {
+    reach: "world",
+    imports: [
+      ...[
+        "core",
+        "document",
+        "host",
+        "topology",
+        "admission",
+        "relay",
+        "identity",
+        "serves",
+        "operation",
+      ],
+      ...["generation", "adoption", "bootstrap", "evidence", "home", "dispatch"],
+    ],
+    types: [],
+    packages: ["fast-check", "@logtape/logtape"],
+  },
+};
+
+const EVERY_ROOM_BUT_TESTING = Object.keys(ROOMS).filter((name) => name !== "testing");
+
+const ROLE: Room = {
+  reach: "ports", // main.ts alone wires ports, and so touches Deno
+  imports: EVERY_ROOM_BUT_TESTING,
+  types: [],
+  packages: ["@stricli/core", "prom-client", "zod"],
+};
+
+/** roles/: a role never imports another role. */
+export const ROLES: Readonly<Record<string, Room>> = {
+  router: ROLE,
+  agent: { ...ROLE, planned: true },
+  adopter: { ...ROLE, planned: true },
+  receiver: { ...ROLE, planned: true },
+  publisher: { ...ROLE, planned: true },
+  operator: ROLE,
+};
+
+/** What only tests may import, besides what their room may. */
+export const TEST_PACKAGES: readonly string[] = ["fast-check", "openai", "@anthropic-ai/sdk"];
+
+/** Names no part of the tree may use for a file: they say nothing about what is inside. */
+export const EMPTY_NAMES: readonly string[] = ["utils", "helpers", "manager", "service", "base"];
+
+/** Lines a source under lib/ or roles/ may have. */
+export const MOST_LINES = 400;
+
+/**
+ * Globals a pure room may not name at all. A port of the same name gets another name: shadowing one
+ * of these in a room that has none of them would only puzzle the reader.
+ */
+export const PURE_BANNED: readonly string[] = [
+  ...["Deno", "globalThis", "self", "window", "process"],
+  ...["fetch", "WebSocket", "WebSocketStream", "EventSource", "XMLHttpRequest", "Worker"],
+  ...["setTimeout", "setInterval", "setImmediate", "requestAnimationFrame", "performance"],
+  ...["console", "alert", "confirm", "prompt", "navigator"],
+  ...["localStorage", "sessionStorage", "caches", "BroadcastChannel", "eval"],
+];
+
+/** Globals of which a pure room may use some members: only these, or all but these. */
+export const PURE_MEMBERS: Readonly<
+  Record<string, { readonly rule: "only" | "all but"; readonly names: readonly string[] }>
+> = {
+  Date: { rule: "only", names: ["UTC", "parse"] }, // and `new Date(ms)`
+  Math: { rule: "all but", names: ["random"] },
+  crypto: { rule: "only", names: ["subtle"] },
+  AbortSignal: { rule: "all but", names: ["timeout"] },
+  Temporal: { rule: "all but", names: ["Now"] },
+};
