@@ -45,8 +45,8 @@ export function systemOperator(
       sha256,
       searchPath: variable("PATH") ?? "/usr/local/bin:/usr/bin:/bin",
     },
-    home: variable("ANVIL_HOME") ??
-      (userHome === undefined ? null : within(userHome, ".anvil")),
+    // Set and empty is as good as not set.
+    home: variable("ANVIL_HOME") || (userHome === undefined ? null : within(userHome, ".anvil")),
     by: variable("USER") ?? variable("USERNAME") ?? "unknown",
   };
 }
