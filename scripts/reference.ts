@@ -19,7 +19,7 @@ export const PAGE = new URL("../docs/reference/router.md", import.meta.url);
 /** Where the next steps are written. */
 export const RUNBOOK = new URL("../docs/runbooks/router-codes.md", import.meta.url);
 
-/** What a key means where the schema has no description of its own: one home per key. */
+/** What a key means where the schema has no description of its own. */
 const MEANINGS: { readonly [path: string]: string } = {
   "schema": "Version of this file's shape.",
   "listen.data": "Where clients ask: a literal IP and a port.",
@@ -75,7 +75,7 @@ interface Row {
   readonly meaning: string;
 }
 
-/** One row per key a person can write; throws when a key has no meaning, or two. */
+/** One row per key a person can write; throws when a key has no meaning. */
 export function configRows(
   schema: Schema = z.toJSONSchema(configShape, { io: "input" }) as Schema,
   meanings: { readonly [path: string]: string } = MEANINGS,
@@ -89,10 +89,9 @@ export function configRows(
         visit(inner, part.type === "array" ? `${path}[].` : `${path}.`);
         continue;
       }
-      const written = meanings[path];
-      if ((part.description === undefined) === (written === undefined)) {
-        const count = written === undefined ? "no meaning" : "two meanings";
-        throw new Error(`${path} has ${count}; expected one, in the schema or in MEANINGS`);
+      const meaning = part.description ?? meanings[path];
+      if (meaning === undefined) {
+        throw new Error(`${path} has no meaning; describe it in the schema or in MEANINGS`);
       }
       const required = object.required?.includes(key) ?? false;
       rows.push({
@@ -103,7 +102,7 @@ export function configRows(
           ? "none"
           : code(JSON.stringify(part.default)),
         values: valuesOf(part),
-        meaning: written ?? part.description ?? "",
+        meaning,
       });
     }
   };

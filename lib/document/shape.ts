@@ -16,7 +16,9 @@ export function checkShape<Model>(schema: z.ZodType<Model>, value: unknown): Che
   const result = schema.safeParse(value);
   return result.success ? { kind: "ok", model: result.data } : {
     kind: "invalid",
-    problems: result.error.issues.flatMap((issue) => problemsOf(issue, schema, value)).map(masked),
+    problems: onePerPlace(
+      result.error.issues.flatMap((issue) => problemsOf(issue, schema, value)).map(masked),
+    ),
   };
 }
 
@@ -32,6 +34,12 @@ export function fault(code: string, message: string): {
 /** `problem` without a token of ours that stands in a key or a text. */
 export function masked(problem: Problem): Problem {
   return { ...problem, path: maskText(problem.path), message: maskText(problem.message) };
+}
+
+/** The first fault at each path: what has the wrong type is not also too short. */
+function onePerPlace(problems: readonly Problem[]): Problem[] {
+  const places = new Set<string>();
+  return problems.filter(({ path }) => !places.has(path) && places.add(path));
 }
 
 function problemsOf(issue: z.core.$ZodIssue, schema: z.core.$ZodType, value: unknown): Problem[] {

@@ -6,6 +6,7 @@
 
 import { type Refusal, refuse } from "../core/refusal.ts";
 import { causeOf } from "./os_error.ts";
+import { connectionServer, SharedServer } from "./serve_shared.ts";
 
 /** Where and how to listen. */
 export interface ServeOptions {
@@ -13,7 +14,7 @@ export interface ServeOptions {
   readonly hostname: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
-  /** Lets another process listen there too, for an overlapped restart. */
+  /** Lets another process listen there too, for an overlapped restart; see {@link SharedServer}. */
   readonly reusePort?: boolean;
   readonly handler: (request: Request) => Response | Promise<Response>;
   /** Told what escaped the handler; the client gets a bare 500. */
@@ -34,10 +35,10 @@ export function serve(
 ): Listening | Refusal<"port_in_use" | "address_unavailable" | "listen_denied" | "listen_failed"> {
   const { hostname, port, handler, onError, reusePort = false } = options;
   try {
+    if (reusePort) return serveShared(options);
     const server = Deno.serve({
       hostname,
       port,
-      reusePort,
       // DENO_SERVE_AUTOMATIC_COMPRESSION would buffer and recode streams.
       automaticCompression: false,
       onListen: () => {},
@@ -72,4 +73,19 @@ export function serve(
     }
     return refuse("listen_failed", `cannot listen on ${at}: ${causeOf(error)}`);
   }
+}
+
+function serveShared(options: ServeOptions): Listening | Refusal<"listen_failed"> {
+  const { hostname, port, handler, onError } = options;
+  const door = connectionServer();
+  if (door === null) {
+    return refuse(
+      "listen_failed",
+      "this runtime cannot share a port without losing requests",
+      "run the runtime this release is pinned to, or set `reuse_port = false`",
+    );
+  }
+  const listener = Deno.listen({ hostname, port, reusePort: true });
+  const server = new SharedServer(listener, door, handler, onError);
+  return { kind: "listening", port: listener.addr.port, shutdown: () => server.shutdown() };
 }

@@ -32,6 +32,7 @@ const TAIL = 2048;
 export class BodyWatch {
   /** True when the body is a stream of events. */
   readonly isStream: boolean;
+  readonly #dialect: Dialect;
   readonly #stream: StreamWatch | null;
   readonly #scan: JsonScan | null;
   readonly #encoded: boolean;
@@ -40,6 +41,7 @@ export class BodyWatch {
   #tail = new Uint8Array(0);
 
   constructor(dialect: Dialect, headers: HeaderList, framing: ByteSource["framing"]) {
+    this.#dialect = dialect;
     const valueOf = (wanted: string) => headers.find(([name]) => name === wanted)?.[1] ?? "";
     const type = valueOf("content-type").toLowerCase();
     const encoding = valueOf("content-encoding").toLowerCase();
@@ -59,6 +61,15 @@ export class BodyWatch {
   /** True in a stream where an event of ours would not cut one of the member's in two. */
   get betweenEvents(): boolean {
     return this.#stream !== null && !this.#stream.midEvent;
+  }
+
+  /** The number of the next event, in the dialect that counts them; null in all others. */
+  get nextSequence(): number | null {
+    if (this.#dialect !== "openai-responses" || this.#stream === null) return null;
+    const numbers = this.#stream.end().data.map((line) =>
+      Number(/"sequence_number"\s*:\s*(\d+)/.exec(line)?.[1] ?? -1)
+    );
+    return Math.max(-1, ...numbers) + 1;
   }
 
   /** Takes the next bytes; keeps no reference to them. */

@@ -124,6 +124,9 @@ export function errorBody(family: Family, code: FailureCode, message: string, id
 /**
  * The event that tells a client, inside a stream, that it was cut. `midLine` says that an
  * unfinished line stands before it, which is finished first; a terminator is never forged.
+ * `sequence` is the event's number where the dialect counts its events (OpenAI's Responses API), and
+ * null elsewhere: that API's error event is flat, and `error` stands in it for libraries that look
+ * at nothing else.
  */
 export function errorEvent(
   family: Family,
@@ -131,8 +134,14 @@ export function errorEvent(
   message: string,
   id: string,
   midLine: boolean,
+  sequence: number | null = null,
 ): string {
-  const data = `data: ${errorBody(family, code, message, id)}\n\n`;
-  const event = family === "anthropic" ? `event: error\n${data}` : data;
+  const body = errorBody(family, code, message, id);
+  const counted = sequence === null ? body : `${
+    JSON.stringify({ type: "error", sequence_number: sequence, code, message, param: null })
+      .slice(0, -1)
+  },${body.slice(1)}`;
+  const data = `data: ${counted}\n\n`;
+  const event = family === "anthropic" || sequence !== null ? `event: error\n${data}` : data;
   return midLine ? `\n\n${event}` : `\n${event}`;
 }

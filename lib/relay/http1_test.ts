@@ -101,6 +101,19 @@ Deno.test("a later write that is rejected says: unknown, after the member's last
   assert.deepEqual([code, sent, dials()], ["closed_before_head", "unknown", 2]);
 });
 
+Deno.test("an early answer stops the upload at once, and costs the line", async () => {
+  const early = bytes("HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno");
+  const conn = new MemoryConn([early], "stay");
+  const { send } = clientOf([conn]);
+  let cancelled = false;
+  const stream = new ReadableStream<Uint8Array>({ cancel: () => void (cancelled = true) });
+  const answer = answered(await send({ body: { kind: "stream", size: 1000, stream } }));
+  await Promise.resolve();
+  assert.deepEqual([answer.status, cancelled, conn.closed], [413, true, false]);
+  assert.equal(await text(answer), "no");
+  assert.equal(conn.closed, true);
+});
+
 Deno.test("the read left pending on an idle line is the first read of the next answer", async () => {
   const conn = new MemoryConn([OK], "stay");
   const { send, upstream, dials } = clientOf([conn]);

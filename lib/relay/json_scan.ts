@@ -26,22 +26,22 @@ import {
   SINGLE_KEYS,
   type Span,
 } from "./body_facts.ts";
-import { beginsNumber, isScalarByte, oneOf, scalarKind, unescape } from "./json_scan_text.ts";
+import {
+  beginsNumber,
+  type Expect,
+  isScalarByte,
+  oneOf,
+  plainNumberEnd,
+  scalarKind,
+  shownByte,
+  unescape,
+} from "./json_scan_text.ts";
 
 const MAX_DEPTH = 256;
 const MAX_MODEL_BYTES = 1024;
 /** No key we act on is longer, even with every character written as `\uXXXX`. */
 const MAX_KEY_BYTES = 160;
 const MAX_SCALAR_BYTES = 64;
-
-type Expect =
-  | "value"
-  | "element" // a value, or the end of an empty array
-  | "key" // a key, or the end of an empty object
-  | "next-key" // a key only: after a comma
-  | "colon"
-  | "comma"
-  | "nothing";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -192,7 +192,8 @@ export class JsonScan implements BodyScan {
   #token(chunk: Uint8Array, from: number): number {
     const byte = chunk[from] as number;
     if (isScalarByte(byte)) {
-      let i = from;
+      let i = this.#plainNumber(chunk, from);
+      if (i > from) return i;
       while (i < chunk.length && isScalarByte(chunk[i] as number)) i++;
       this.#growScalar(chunk.subarray(from, i), this.#base + from);
       return i;
@@ -234,10 +235,7 @@ export class JsonScan implements BodyScan {
   }
 
   #unexpected(byte: number, at: number): void {
-    const shown = byte > 0x20 && byte < 0x7f
-      ? `\`${String.fromCharCode(byte)}\``
-      : `byte 0x${byte.toString(16).padStart(2, "0")}`;
-    this.#fail("body_not_json", `the body is not JSON: unexpected ${shown}`, at);
+    this.#fail("body_not_json", `the body is not JSON: unexpected ${shownByte(byte)}`, at);
   }
 
   #takesValue(): boolean {
@@ -348,6 +346,15 @@ export class JsonScan implements BodyScan {
 
   #notObject(at: number): void {
     this.#fail("body_not_object", "the body is not a JSON object", at);
+  }
+
+  /** Takes a whole number that nothing depends on; returns the index after it, or `from`. */
+  #plainNumber(chunk: Uint8Array, from: number): number {
+    if (this.#scalar !== null || this.#open.length < 2 || !this.#takesValue()) return from;
+    if (this.#inTools()) return from;
+    const end = plainNumberEnd(chunk, from);
+    if (end > from) this.#expect = "comma";
+    return end;
   }
 
   #growScalar(bytes: Uint8Array, at: number): void {

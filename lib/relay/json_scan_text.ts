@@ -1,13 +1,39 @@
 /**
- * The small print of JSON text: which bytes make a number or literal, and what a string says.
+ * The small print of JSON text: what may come next, which bytes make a number or literal, and what
+ * a string says.
  *
  * @module
  */
+
+/** What may come next. */
+export type Expect =
+  | "value"
+  | "element" // a value, or the end of an empty array
+  | "key" // a key, or the end of an empty object
+  | "next-key" // a key only: after a comma
+  | "colon"
+  | "comma"
+  | "nothing";
 
 /** Letters, digits, `+`, `-`, `.`: what numbers and literals are made of. */
 export function isScalarByte(byte: number): boolean {
   return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) ||
     (byte >= 0x41 && byte <= 0x5a) || byte === 0x2d || byte === 0x2b || byte === 0x2e;
+}
+
+/**
+ * The index after a plain whole number at `from`, when its end stands in the same chunk; else
+ * `from`. Lists of token ids are made of these, and nothing else is as many.
+ */
+export function plainNumberEnd(chunk: Uint8Array, from: number): number {
+  let i = from;
+  while (i < chunk.length && isDigit(chunk[i] as number)) i++;
+  const leadingZero = i > from + 1 && chunk[from] === 0x30;
+  return leadingZero || i === chunk.length || isScalarByte(chunk[i] as number) ? from : i;
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
 }
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
@@ -22,6 +48,13 @@ export function scalarKind(text: string): "boolean" | "null" | "number" | null {
 /** True when a long scalar that begins so can still be a number. */
 export function beginsNumber(text: string): boolean {
   return /^-?\d[\d.eE+-]*$/.test(text);
+}
+
+/** A byte as a message shows it. */
+export function shownByte(byte: number): string {
+  return byte > 0x20 && byte < 0x7f
+    ? `\`${String.fromCharCode(byte)}\``
+    : `byte 0x${byte.toString(16).padStart(2, "0")}`;
 }
 
 /** A kind of value with its article; null needs none. */

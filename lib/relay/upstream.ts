@@ -21,13 +21,21 @@ export interface Endpoint {
 /** Names and values as they go over the wire, in order; names in lower case. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-/** What is sent after the head. Always with an exact `content-length`, never chunked. */
+/**
+ * What is sent after the head. Always with an exact `content-length`, never chunked. `send` takes a
+ * stream over: it is read as far as its size, and cancelled whenever it is not needed any more.
+ * A stream that ends short, throws, or holds a chunk that crosses its size is `body_failed`.
+ */
 export type UpstreamBody =
   | { readonly kind: "none" }
   | { readonly kind: "bytes"; readonly size: number; readonly chunks: readonly Uint8Array[] }
   | { readonly kind: "stream"; readonly size: number; readonly stream: ReadableStream<Uint8Array> };
 
-/** One request. The implementation adds `host`, `content-length` and `connection` itself. */
+/**
+ * One request. The implementation adds `host` and `content-length` itself. An ask that could change
+ * the shape of the message (CR or LF, a hop-by-hop or framing header, a target that is not in
+ * origin form, a GET with a body, bytes that are not `size`) is a bug of the caller: `send` rejects.
+ */
 export interface UpstreamAsk {
   readonly endpoint: Endpoint;
   readonly method: "GET" | "POST";
@@ -65,7 +73,7 @@ export type UpstreamAnswer =
     readonly status: number;
     readonly headers: HeaderList;
     readonly body: ByteSource;
-    /** True when an idle connection served it. */
+    /** True when an idle connection served it; false, too, where the implementation cannot tell. */
     readonly reused: boolean;
   }
   | {
@@ -99,6 +107,6 @@ export interface ByteSource {
 /** Sends requests to members. */
 export interface Upstream {
   send(ask: UpstreamAsk): Promise<UpstreamAnswer>;
-  /** Closes idle connections and refuses further sends. */
+  /** Closes idle connections; further sends are `aborted`, not sent. What is under way goes on. */
   close(): void;
 }

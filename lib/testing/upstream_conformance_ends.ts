@@ -141,6 +141,36 @@ export function endsConform(name: string, make: MakeUpstream, shortfalls: Shortf
       assert.equal(peer.connections.length, 1);
     }));
 
+  Deno.test(`${name}: 300 requests aborted at any moment leave no connection behind`, () =>
+    withRig(make, async (conn) => {
+      while (await conn.request() !== null) {
+        await pause(conn.number % 3);
+        await conn.write(CHUNKED);
+        await pause(conn.number % 5);
+        await conn.write("\r\n0\r\n\r\n");
+      }
+    }, async ({ send, peer, upstream }) => {
+      const one = async (number: number) => {
+        const abort = new AbortController();
+        const timer = setTimeout(() => abort.abort(), number % 7);
+        const body = bodyOf(number % 2 === 0 ? "bytes" : "stream", pattern(number * 100));
+        const answer = await send({ signal: abort.signal, body });
+        if (answer.kind === "failed") assert.equal(answer.code, "aborted");
+        else {
+          const { bytes, last } = await drain(answer.body, 3);
+          if (last.kind === "end") assert.equal(bytes.length, 5);
+          else assert.ok(last.kind === "broken" && last.code === "aborted");
+        }
+        clearTimeout(timer);
+      };
+      for (let round = 0; round < 10; round++) {
+        await Promise.all(Array.from({ length: 30 }, (_, at) => one(round * 30 + at)));
+      }
+      upstream.close();
+      assert.ok(peer.requests.length <= 300);
+      await within(Promise.all(peer.connections.map((conn) => conn.ended)), 4500);
+    }));
+
   Deno.test(`${name}: a body nobody reads is not taken from the member`, () => {
     let written = 0;
     return withRig(make, async (conn) => {

@@ -10,7 +10,7 @@ import type { Endpoint } from "../../lib/relay/upstream.ts";
 
 /** Reads `127.0.0.1:8080` or `[::1]:8080`; null when it is anything else. Port 0 lets the OS choose. */
 export function parseListener(text: string): Endpoint | null {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(text);
+  const match = /^(?:\[([0-9a-fA-F.]*:[0-9a-fA-F:.]*)\]|([0-9.]+)):(\d{1,5})$/.exec(text);
   if (match === null) return null;
   const hostname = literalIp(match[1] ?? match[2] ?? "");
   const port = Number(match[3]);

@@ -209,7 +209,9 @@ export class Relayed {
         if (interrupted === "left") return this.#left();
         const code = interrupted ?? "upstream_truncated";
         if (watch.takesEvents && code !== "client_stalled") {
-          const event = errorEvent(family, code, messageOf(code), requestId, end.midLine);
+          const { nextSequence } = watch;
+          const message = messageOf(code);
+          const event = errorEvent(family, code, message, requestId, end.midLine, nextSequence);
           const bytes = encoder.encode(event);
           this.bytesOut += bytes.length;
           this.#controller?.enqueue(bytes);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type Engine, startEngine } from "../fixtures/engine.ts";
-import { eventsOf, exchange, parseResponse } from "../fixtures/raw_client.ts";
+import { eventsOf, exchange, parseResponse, postBytes } from "../fixtures/raw_client.ts";
 import { startRouter, type TestRouter, UPSTREAMS } from "../support/router.ts";
-import { ALIAS } from "../support/router_toml.ts";
+import { ALIAS, MODEL } from "../support/router_toml.ts";
 import { ask, askBody, CHAT, MESSAGES } from "../support/stream_reader.ts";
 import { until } from "../support/wait.ts";
 
@@ -31,6 +31,8 @@ async function withRouter(
     await engine.close();
   }
 }
+
+const ENDED = "upstream_truncated";
 
 const request = {
   model: ALIAS,
@@ -134,6 +136,28 @@ for (const upstream of UPSTREAMS) {
     });
   });
 }
+
+Deno.test("a terminator whose event is not finished is no end", async () => {
+  await withRouter("http1", async (router, engine) => {
+    let records = 0;
+    for (const path of [CHAT, MESSAGES]) {
+      engine.setFault("http10-close");
+      const body = askBody({ stream: true, model: MODEL });
+      const { length } = (await exchange(engine.port, postBytes(path, body))).bytes;
+      // All of it; without the empty line after the terminator; without the end of its line.
+      for (const [missing, outcome] of [[0, "completed"], [1, ENDED], [2, ENDED]] as const) {
+        const cut = missing === 0 ? "" : `,fin-at;byte=${length - missing}`;
+        engine.setFault(`http10-close${cut}`);
+        const got = await exchange(router.port, ask(path, askBody({ stream: true })));
+        const events = eventsOf(parseResponse(got.bytes)?.text ?? "");
+        records++;
+        await until("it is recorded", () => router.decisions.length === records);
+        assert.equal(router.decisions.at(-1)?.outcome, outcome, `${path} ${missing}`);
+        assert.equal((events.at(-1) ?? "").includes(ENDED), missing > 0, `${path} ${missing}`);
+      }
+    }
+  });
+});
 
 Deno.test("JSON whose end only the close tells is judged by its own end", async () => {
   await withRouter("http1", async (router, engine) => {

@@ -61,10 +61,13 @@ export async function routerCommand(
   });
 }
 
-/** Runs a command of the router to its end. */
+/** Runs a command of the router to its end; one that has none is killed, which its code shows. */
 export async function runRouter(folder: string, args: readonly string[]): Promise<Finished> {
   const command = await routerCommand(folder, args);
-  const { code, signal, stdout, stderr } = await command.output();
+  await using child = command.spawn();
+  const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+  const { code, signal, stdout, stderr } = await child.output();
+  clearTimeout(timer);
   const text = new TextDecoder();
   return { code, signal, stdout: text.decode(stdout), stderr: text.decode(stderr) };
 }

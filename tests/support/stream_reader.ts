@@ -54,6 +54,7 @@ export class StreamReader implements Disposable {
     return reader;
   }
 
+  /** Sends all of it. Rejects when the peer takes no more. */
   async send(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length;) at += await this.#connection.write(bytes.subarray(at));
   }
@@ -62,6 +63,15 @@ export class StreamReader implements Disposable {
   async readUntil(wanted: string): Promise<boolean> {
     while (!this.text.includes(wanted)) if (!await this.#read()) return false;
     return true;
+  }
+
+  /** Reads on while `wanted` says so; ends too when the connection does. */
+  async readWhile(wanted: () => boolean): Promise<void> {
+    try {
+      while (wanted() && await this.#read());
+    } catch (error) {
+      if (!(error instanceof Deno.errors.ConnectionReset)) throw error;
+    }
   }
 
   /** Reads to the end of the connection or of the response. */
