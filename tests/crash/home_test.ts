@@ -1,21 +1,10 @@
 import assert from "node:assert/strict";
-import { sha256 } from "../../lib/host/digest.ts";
-import { systemDirectories } from "../../lib/host/directories.ts";
-import { systemFiles } from "../../lib/host/files.ts";
-import { runProcess } from "../../lib/host/process.ts";
 import { refuseDamaged } from "../../lib/home/generation.ts";
 import { openHome } from "../../lib/home/open_home.ts";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { commitFiles, makeRepo } from "../fixtures/git_repo.ts";
+import { ports } from "../fixtures/home_rig.ts";
 import { LAB } from "../fixtures/topology.ts";
-
-const reading = {
-  files: systemFiles,
-  directories: systemDirectories,
-  sha256,
-  run: runProcess,
-  searchPath: Deno.env.get("PATH") ?? "/usr/bin:/bin",
-};
 
 /** One run of the child; what it said, or the signal it died of. */
 async function child(home: string, repo: string, rev: string, step: number): Promise<string> {
@@ -31,9 +20,9 @@ async function child(home: string, repo: string, rev: string, step: number): Pro
 
 /** The commit that is live, compared byte for byte. */
 async function liveCommit(home: string): Promise<string> {
-  const live = await openHome(reading, home);
+  const live = await openHome(ports, home);
   assert.ok(live.kind === "live", JSON.stringify(live));
-  assert.equal(await refuseDamaged(reading, home, live.current.digest), null);
+  assert.equal(await refuseDamaged(ports, home, live.current.digest), null);
   return live.current.commit;
 }
 

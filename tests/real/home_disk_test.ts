@@ -1,28 +1,10 @@
 import assert from "node:assert/strict";
-import { systemClock } from "../../lib/host/clock.ts";
-import { sha256 } from "../../lib/host/digest.ts";
-import { systemDirectories } from "../../lib/host/directories.ts";
-import { systemFiles } from "../../lib/host/files.ts";
-import { openJournal } from "../../lib/host/journal.ts";
-import { tryLock } from "../../lib/host/lock.ts";
-import { runProcess } from "../../lib/host/process.ts";
 import { materialize } from "../../lib/home/materialize.ts";
 import { openHome } from "../../lib/home/open_home.ts";
-import type { HomePorts } from "../../lib/home/ports.ts";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { commitFiles, gitIn, makeRepo } from "../fixtures/git_repo.ts";
+import { ports } from "../fixtures/home_rig.ts";
 import { LAB } from "../fixtures/topology.ts";
-
-const ports: HomePorts = {
-  files: systemFiles,
-  directories: systemDirectories,
-  tryLock,
-  openJournal,
-  run: runProcess,
-  clock: systemClock,
-  sha256,
-  searchPath: Deno.env.get("PATH") ?? "/usr/bin:/bin",
-};
 
 /** Mounts a small disk in memory, or says that this machine does not let us. */
 async function mount(path: string, options: string): Promise<boolean> {
