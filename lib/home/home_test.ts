@@ -45,6 +45,15 @@ Deno.test("home: the same commit again switches nothing and writes nothing", asy
   assert.deepEqual(await snapshot(r.home), before);
 });
 
+Deno.test("home: what an earlier run left unfinished is removed by the next", async () => {
+  await using r = await rig();
+  await Deno.mkdir(`${r.home}/generations/.staging-other/files/deep`, { recursive: true });
+  await Deno.writeTextFile(`${r.home}/generations/.staging-other/files/deep/x`, "half");
+  const { receipt } = await good(r.home, r.repo, r.first);
+  const names = [...Deno.readDirSync(`${r.home}/generations`)].map(({ name }) => name);
+  assert.deepEqual(names, [receipt.digest]);
+});
+
 Deno.test("home: a branch switch in the repository changes nothing that is live", async () => {
   await using r = await rig();
   await good(r.home, r.repo, "main");
