@@ -137,10 +137,12 @@ export function errorEvent(
   sequence: number | null = null,
 ): string {
   const body = errorBody(family, code, message, id);
-  const counted = sequence === null ? body : `${
-    JSON.stringify({ type: "error", sequence_number: sequence, code, message, param: null })
-      .slice(0, -1)
-  },${body.slice(1)}`;
+  const counted = sequence === null
+    ? body
+    : `${
+      JSON.stringify({ type: "error", sequence_number: sequence, code, message, param: null })
+        .slice(0, -1)
+    },${body.slice(1)}`;
   const data = `data: ${counted}\n\n`;
   const event = family === "anthropic" || sequence !== null ? `event: error\n${data}` : data;
   return midLine ? `\n\n${event}` : `\n${event}`;

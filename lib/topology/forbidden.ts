@@ -123,6 +123,13 @@ export interface Forbidden {
 export function findForbidden(table: unknown): Forbidden {
   const problems: Problem[] = [];
   const covered = new Set<string>();
+  // A thousand hosts have the same dozen keys: each name is judged once.
+  const judged = new Map<string, ReturnType<typeof judgeKey>>();
+  const judge = (key: string) => {
+    const known = judged.get(key) ?? judgeKey(key);
+    judged.set(key, known);
+    return known;
+  };
   const report = (keys: readonly PropertyKey[], code: string, message: string) => {
     const path = pathOf(keys);
     covered.add(path);
@@ -146,7 +153,7 @@ export function findForbidden(table: unknown): Forbidden {
         continue;
       }
       const here = [...keys, key];
-      const secret = secretIn(key.slice(0, LONGEST_TEXT));
+      const { secret, fault } = judge(key);
       if (secret !== null) {
         // The name itself is the secret: point at what holds it, and say nothing else of it.
         covered.add(pathOf(here));
@@ -155,12 +162,9 @@ export function findForbidden(table: unknown): Forbidden {
         continue;
       }
       if (key === "__proto__") report(here, "unknown_key", "this key is not known here; remove it");
-      else if (!isName(keys, item)) {
-        const found = faultOfKey(key, here);
-        if (found !== null) {
-          report(here, ...found);
-          continue;
-        }
+      else if (fault !== null && !isMeant(here) && !isName(keys, item)) {
+        report(here, ...fault);
+        continue;
       }
       visit(item, here);
     }
@@ -175,9 +179,17 @@ function isName(parent: readonly PropertyKey[], item: unknown): boolean {
     typeof item === "object" && item !== null;
 }
 
-function faultOfKey(key: string, keys: readonly PropertyKey[]): [string, string] | null {
-  if (isMeant(keys)) return null;
-  const reading = folded(key.slice(0, LONGEST_TEXT));
+/** What a key is by its name, wherever it stands. */
+function judgeKey(key: string): {
+  readonly secret: string | null;
+  readonly fault: [code: string, message: string] | null;
+} {
+  const name = key.slice(0, LONGEST_TEXT);
+  return { secret: secretIn(name), fault: faultOfName(name) };
+}
+
+function faultOfName(name: string): [string, string] | null {
+  const reading = folded(name);
   const words = reading.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase());
   const whole = words.join("");
   for (const { code, parts, words: single, message } of KEY_CLASSES) {
