@@ -143,6 +143,7 @@ Ask it something:
 
   curl -N ${url}/v1/chat/completions \\
     -H "authorization: Bearer $(cat ${tokenFile})" \\
+    -H "content-type: application/json" \\
     -d '{"model":"${ALIAS}","stream":true,"messages":[{"role":"user","content":"hello"}]}'
 `);
 }

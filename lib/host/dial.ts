@@ -19,6 +19,9 @@ const MEANING: { readonly [code: string]: DialFailure } = {
 export const tcpDial: Dial = async (endpoint, { connectMs, signal }): Promise<Dialed> => {
   if (signal.aborted) return aborted();
   const giveUp = new AbortController();
+  // at its end Deno.connect asks the signal once more, and when the abort came just then it throws
+  // and leaves the connection open with nobody holding it: this signal cancels and never throws
+  giveUp.signal.throwIfAborted = () => {};
   const onAbort = () => giveUp.abort();
   signal.addEventListener("abort", onAbort, { once: true });
   let late = false;
@@ -33,17 +36,17 @@ export const tcpDial: Dial = async (endpoint, { connectMs, signal }): Promise<Di
       autoSelectFamily: false,
       signal: giveUp.signal,
     });
+    if (signal.aborted || late) {
+      conn.close();
+      return signal.aborted ? aborted() : timedOut(connectMs);
+    }
     conn.setNoDelay(true);
     return { kind: "connected", conn: new TcpConn(conn) };
   } catch (error) {
     if (signal.aborted) return aborted();
-    return late
-      ? { kind: "failed", code: "connect_timeout", cause: `no answer within ${connectMs} ms` }
-      : {
-        kind: "failed",
-        code: MEANING[codeOf(error)] ?? "connect_unreachable",
-        cause: refusedBy(endpoint, error),
-      };
+    if (late) return timedOut(connectMs);
+    const code = MEANING[codeOf(error)] ?? "connect_unreachable";
+    return { kind: "failed", code, cause: refusedBy(endpoint, error) };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
@@ -52,6 +55,10 @@ export const tcpDial: Dial = async (endpoint, { connectMs, signal }): Promise<Di
 
 function aborted(): Dialed {
   return { kind: "failed", code: "aborted", cause: "aborted while connecting" };
+}
+
+function timedOut(connectMs: number): Dialed {
+  return { kind: "failed", code: "connect_timeout", cause: `no answer within ${connectMs} ms` };
 }
 
 function refusedBy(endpoint: Endpoint, error: unknown): string {

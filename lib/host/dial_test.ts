@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { pause, within } from "../testing/upstream_rig.ts";
 import { tcpDial } from "./dial.ts";
 
 const limits = { connectMs: 2000, signal: new AbortController().signal };
@@ -49,4 +50,35 @@ Deno.test("aborted before it begins: no connection is tried", async () => {
     signal: AbortSignal.abort(),
   });
   assert.equal(dialed.kind === "failed" && dialed.code, "aborted");
+});
+
+Deno.test("aborted at any moment of the connect: no connection is left open", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  const ends: Promise<number | null>[] = [];
+  const accepting = (async () => {
+    for await (const peer of listener) {
+      ends.push(peer.read(new Uint8Array(1)).catch(() => null).finally(() => peer.close()));
+    }
+  })();
+  const outcomes = new Set<string>();
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(Array.from({ length: 30 }, async (_, number) => {
+      const abort = new AbortController();
+      const timer = setTimeout(() => abort.abort(), number % 3);
+      const dialed = await tcpDial({ hostname: "127.0.0.1", port }, {
+        connectMs: 2000,
+        signal: abort.signal,
+      });
+      clearTimeout(timer);
+      outcomes.add(dialed.kind === "failed" ? dialed.code : "connected");
+      if (dialed.kind === "connected") dialed.conn.close();
+    }));
+  }
+  await pause(20); // what was connected is accepted by now
+  assert.deepEqual(await within(Promise.all(ends), 2000), ends.map(() => null));
+  listener.close();
+  await accepting;
+  outcomes.delete("connected");
+  assert.deepEqual([...outcomes], ["aborted"]);
 });

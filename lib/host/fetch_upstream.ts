@@ -203,6 +203,10 @@ class FetchBody implements ByteSource {
     if (this.#reader === null) this.#end({ kind: "end" });
   }
 
+  get ended(): boolean {
+    return this.#outcome?.kind === "end";
+  }
+
   async read(into: Uint8Array<ArrayBuffer>): Promise<Read> {
     if (this.#outcome !== null) return this.#outcome;
     if (this.#reader === null) throw new Error("read: a body without a reader has ended");

@@ -34,6 +34,9 @@ type ServeConnection = (
 /** How long connections that were accepted may take to send their request, in milliseconds. */
 export const GRACE_MS = 2000;
 
+/** The listener closes once nothing was accepted for so long, in milliseconds. */
+const QUIET_MS = 2;
+
 /** The runtime's own door; null when this runtime has none. */
 export function connectionServer(): ServeConnection | null {
   const { internal } = Deno as unknown as { readonly internal: symbol };
@@ -50,7 +53,9 @@ export class SharedServer {
   readonly #onError: (error: unknown) => void;
   readonly #servers = new Set<ConnectionServer>();
   readonly #accepting: Promise<void>;
+  #accepted = 0;
   #leaving = false;
+  #closed = false;
 
   constructor(
     listener: Deno.TcpListener,
@@ -68,6 +73,13 @@ export class SharedServer {
   /** Leaves as the diagram above has it; resolves when the last response has ended. No bound. */
   async shutdown(): Promise<void> {
     this.#leaving = true;
+    // What the kernel has queued is accepted first: closing the listener would reset it. What comes
+    // between the last look and the close is moved by the kernel, where net.ipv4.tcp_migrate_req is 1.
+    for (let accepted = -1; accepted !== this.#accepted;) {
+      accepted = this.#accepted;
+      await new Promise<void>((resolve) => setTimeout(resolve, QUIET_MS));
+    }
+    this.#closed = true;
     this.#listener.close();
     await this.#accepting;
     await new Promise<void>((resolve) => setTimeout(resolve, GRACE_MS));
@@ -75,17 +87,18 @@ export class SharedServer {
   }
 
   async #accept(): Promise<void> {
-    while (!this.#leaving) {
+    while (!this.#closed) {
       let connection: Deno.TcpConn;
       try {
         connection = await this.#listener.accept();
       } catch (error) {
-        if (this.#leaving) return;
+        if (this.#closed) return;
         // Out of file descriptors, or a client that left at once: neither ends the server.
         this.#onError(error);
         await new Promise<void>((resolve) => setTimeout(resolve, 10));
         continue;
       }
+      this.#accepted++;
       this.#take(connection);
     }
   }

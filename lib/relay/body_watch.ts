@@ -28,6 +28,8 @@ export type BodyEnd =
 /** Bytes kept of the end of a body that is not a stream of events: usage stands there. */
 const TAIL = 2048;
 
+const decoder = new TextDecoder();
+
 /** Watches one body. */
 export class BodyWatch {
   /** True when the body is a stream of events. */
@@ -53,9 +55,12 @@ export class BodyWatch {
     this.#scan = unframedJson && !this.#encoded ? new JsonScan("answer") : null;
   }
 
-  /** True when an event of ours can be put at the end. */
+  /**
+   * True when an event of ours can be put at the end. Not where the last line is a terminator that
+   * lacks only its line end: finishing it would be forging it.
+   */
   get takesEvents(): boolean {
-    return this.#stream !== null;
+    return this.#stream !== null && !this.#stream.midTerminator;
   }
 
   /** True in a stream where an event of ours would not cut one of the member's in two. */
@@ -102,7 +107,7 @@ export class BodyWatch {
 
   /** What the member stated of usage. */
   usage(): Usage | null {
-    if (this.#stream === null) return usageIn(new TextDecoder().decode(this.#tail));
+    if (this.#stream === null) return usageIn(decoder.decode(this.#tail));
     return this.#stream.end().data.reduce<Usage | null>(
       (known, line) => mergeUsage(known, usageIn(line)),
       null,

@@ -38,6 +38,10 @@ export class LineBody implements ByteSource {
     return this.#framing.kind;
   }
 
+  get ended(): boolean {
+    return this.#outcome === END;
+  }
+
   async read(into: Uint8Array<ArrayBuffer>): Promise<Read> {
     if (this.#outcome !== null) return this.#outcome;
     if (into.length === 0) throw new Error("read: no room to read into");

@@ -66,6 +66,10 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The text between the quotes, unescaped; null when it is not valid JSON or UTF-8. */
 export function unescape(bytes: readonly number[]): string | null {
+  // Nearly every key and name is this: no escape, no letter beyond ASCII, no control character.
+  if (bytes.every((byte) => byte >= 0x20 && byte < 0x7f && byte !== 0x5c)) {
+    return String.fromCharCode(...bytes);
+  }
   try {
     const text = decoder.decode(Uint8Array.from(bytes));
     return text.includes("\\") ? JSON.parse(`"${text}"`) as string : text;

@@ -12,6 +12,7 @@
  */
 
 import type { Dialect } from "./dialect.ts";
+import { LineTail } from "./line_tail.ts";
 
 /** What the end of a stream says. */
 export interface StreamEnd {
@@ -37,21 +38,24 @@ export function isWhole(end: StreamEnd): boolean {
 /** Where the terminator of a dialect stands, and how it reads. */
 interface Terminator {
   /** A data line that begins so ends the stream. */
-  readonly data: readonly string[];
+  readonly data: readonly Uint8Array[];
   /** An event line that begins so ends the stream. */
   readonly events: readonly string[];
   /** A data line that begins so reports an error. */
-  readonly dataErrors: readonly string[];
+  readonly dataErrors: readonly Uint8Array[];
   /** An event line that begins so reports an error. */
   readonly eventErrors: readonly string[];
   /** In OpenAI's older dialects a chunk with a finish reason may be the last. */
   readonly finishReason: boolean;
 }
 
+const encoder = new TextEncoder();
+const encoded = (texts: readonly string[]) => texts.map((text) => encoder.encode(text));
+
 const OPENAI: Terminator = {
-  data: ["[DONE]"],
+  data: encoded(["[DONE]"]),
   events: [],
-  dataErrors: ['{"error":', '{"object":"error"', '{"object": "error"', '{"error" :'],
+  dataErrors: encoded(['{"error":', '{"object":"error"', '{"object": "error"', '{"error" :']),
   eventErrors: ["error"],
   finishReason: true,
 };
@@ -60,9 +64,9 @@ const OPENAI: Terminator = {
 function typed(...ends: readonly string[]): Terminator {
   const data = (type: string) => [`{"type":"${type}"`, `{"type": "${type}"`];
   return {
-    data: ends.flatMap(data),
+    data: encoded(ends.flatMap(data)),
     events: ends,
-    dataErrors: data("error"),
+    dataErrors: encoded(data("error")),
     eventErrors: ["error"],
     finishReason: false,
   };
@@ -81,6 +85,9 @@ const TERMINATORS: Partial<Record<Dialect, Terminator>> = {
 /** What engines write as the finish reason of a choice that has not finished. */
 const NO_REASON: ReadonlySet<string> = new Set(["null", '""', '"null"']);
 
+const DATA = encoder.encode("data:");
+const EVENT = encoder.encode("event:");
+const SPACE = 0x20;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 /** Bytes of a line's beginning that are looked at. */
@@ -90,7 +97,6 @@ const TAIL = 4096;
 /** Data lines kept: a finish reason, a usage chunk and a terminator. */
 const LINES_KEPT = 3;
 
-const latin1 = new TextDecoder("latin1");
 const utf8 = new TextDecoder();
 
 /** Watches one stream of `dialect`. */
@@ -101,17 +107,17 @@ export class StreamWatch {
   #headLength = 0;
   /** Length of the line so far. */
   #lineLength = 0;
-  /** The end of the line so far, as copies of the chunks it came in. */
-  #tail: Uint8Array[] = [];
-  #tailLength = 0;
+  /** The line so far, and after it the data lines kept, newest first; used over and over. */
+  readonly #tails: LineTail[] = [];
+  #dataLines = 0;
   #firstData: Uint8Array | null = null;
-  readonly #lastData: Uint8Array[] = [];
   #terminated = false;
   #errorReported = false;
   #midEvent = false;
 
   constructor(dialect: Dialect) {
     this.#terminator = TERMINATORS[dialect];
+    for (let i = 0; i <= LINES_KEPT; i++) this.#tails.push(new LineTail(TAIL));
   }
 
   /** True once the terminator has been seen. */
@@ -129,6 +135,12 @@ export class StreamWatch {
     return this.#midEvent || this.#lineLength > 0;
   }
 
+  /** True while the line being read would end the stream if it were finished. */
+  get midTerminator(): boolean {
+    return this.#lineLength > 0 && this.#headBegins(0, DATA) &&
+      (this.#terminator?.data ?? []).some((prefix) => this.#headBegins(this.#dataAt, prefix));
+  }
+
   /** Takes the next bytes; keeps no reference to them. */
   push(bytes: Uint8Array): void {
     let from = 0;
@@ -144,7 +156,10 @@ export class StreamWatch {
 
   /** What the bytes so far say, should the stream end here. */
   end(): StreamEnd {
-    const lines = this.#firstData === null ? [] : [this.#firstData, ...this.#lastData];
+    const kept = this.#tails.slice(1, 1 + Math.min(this.#dataLines, LINES_KEPT)).reverse();
+    const lines = kept.map((tail) => tail.bytes);
+    // The first line stands among the last ones until there are more than those.
+    if (this.#firstData !== null && this.#dataLines > LINES_KEPT) lines.unshift(this.#firstData);
     const data = lines.map((line) => utf8.decode(line));
     return {
       terminated: this.#terminated,
@@ -157,20 +172,11 @@ export class StreamWatch {
   }
 
   #grow(bytes: Uint8Array, from: number, to: number): void {
-    if (this.#headLength < HEAD) {
-      const more = Math.min(HEAD - this.#headLength, to - from);
-      this.#head.set(bytes.subarray(from, from + more), this.#headLength);
-      this.#headLength += more;
+    for (let i = from; i < to && this.#headLength < HEAD; i++) {
+      this.#head[this.#headLength++] = bytes[i] as number;
     }
     this.#lineLength += to - from;
-    const kept = bytes.slice(Math.max(from, to - TAIL), to);
-    this.#tail.push(kept);
-    this.#tailLength += kept.length;
-    while (
-      this.#tail.length > 1 && this.#tailLength - (this.#tail[0] as Uint8Array).length >= TAIL
-    ) {
-      this.#tailLength -= (this.#tail.shift() as Uint8Array).length;
-    }
+    (this.#tails[0] as LineTail).append(bytes, from, to);
   }
 
   #endLine(): void {
@@ -180,8 +186,7 @@ export class StreamWatch {
     else this.#readLine();
     this.#lineLength = 0;
     this.#headLength = 0;
-    this.#tail = [];
-    this.#tailLength = 0;
+    (this.#tails[0] as LineTail).clear();
   }
 
   #readLine(): void {
@@ -189,30 +194,45 @@ export class StreamWatch {
     if (first === 0x3a) return; // a comment
     this.#midEvent = true;
     if (first !== 0x64 && first !== 0x65) return; // neither data nor event
-    const head = latin1.decode(this.#head.subarray(0, this.#headLength));
     const terminator = this.#terminator;
-    if (head.startsWith("data:")) {
-      const data = head.startsWith("data: ") ? head.slice(6) : head.slice(5);
-      this.#keepData(joined(this.#tail));
-      if (terminator === undefined) return;
-      if (begins(data, terminator.data)) this.#terminated = true;
-      if (begins(data, terminator.dataErrors) && !/^\{"error" ?: ?null/.test(data)) {
-        this.#errorReported = true;
-      }
-    } else if (head.startsWith("event:") && terminator !== undefined) {
-      const name = head.slice(6).trim();
+    if (this.#headBegins(0, DATA)) {
+      if (terminator !== undefined) this.#readData(terminator, this.#dataAt);
+      this.#keepData();
+    } else if (this.#headBegins(0, EVENT) && terminator !== undefined) {
+      const name = this.#headText(EVENT.length).trim();
       if (terminator.events.includes(name)) this.#terminated = true;
       if (terminator.eventErrors.includes(name)) this.#errorReported = true;
     }
   }
 
-  #keepData(line: Uint8Array): void {
-    if (this.#firstData === null) {
-      this.#firstData = line;
-      return;
-    }
-    this.#lastData.push(line);
-    if (this.#lastData.length > LINES_KEPT) this.#lastData.shift();
+  #readData({ data, dataErrors }: Terminator, at: number): void {
+    if (data.some((prefix) => this.#headBegins(at, prefix))) this.#terminated = true;
+    else if (
+      dataErrors.some((prefix) => this.#headBegins(at, prefix)) &&
+      !/^\{"error" ?: ?null/.test(this.#headText(at))
+    ) this.#errorReported = true;
+  }
+
+  /** Puts the line just read among those kept; the oldest of them becomes the next line's buffer. */
+  #keepData(): void {
+    this.#firstData ??= (this.#tails[0] as LineTail).bytes.slice();
+    this.#dataLines++;
+    this.#tails.unshift(this.#tails.pop() as LineTail);
+  }
+
+  /** Where a data line's text begins. */
+  get #dataAt(): number {
+    return this.#head[DATA.length] === SPACE ? DATA.length + 1 : DATA.length;
+  }
+
+  #headBegins(at: number, prefix: Uint8Array): boolean {
+    if (this.#headLength - at < prefix.length) return false;
+    for (let i = 0; i < prefix.length; i++) if (this.#head[at + i] !== prefix[i]) return false;
+    return true;
+  }
+
+  #headText(from: number): string {
+    return String.fromCharCode(...this.#head.subarray(from, this.#headLength));
   }
 
   #finished(data: readonly string[]): boolean {
@@ -222,20 +242,4 @@ export class StreamWatch {
     const reasons = [...newest.matchAll(/"finish_reason"\s*:\s*("[^"]*"|null)/g)];
     return reasons.length > 0 && reasons.every(([, reason]) => !NO_REASON.has(reason ?? ""));
   }
-}
-
-function begins(text: string, prefixes: readonly string[]): boolean {
-  return prefixes.some((prefix) => text.startsWith(prefix));
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const [only] = pieces;
-  if (pieces.length === 1 && only !== undefined) return only;
-  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -94,6 +94,8 @@ export type Read =
 export interface ByteSource {
   /** How the end is known. After `close` framing an `end` only says that the member closed. */
   readonly framing: "length" | "chunked" | "close" | "none";
+  /** True when it is known already that nothing more comes: the next read gives `end` at once. */
+  readonly ended: boolean;
   /**
    * Waits for at least one byte, and gives what is there now, at most `into.byteLength`.
    * `into` is used up: it may be detached, and the bytes given may be a view over it.

@@ -50,6 +50,8 @@ export interface RelayParts {
   readonly watch: BodyWatch;
   readonly family: Family;
   readonly requestId: string;
+  /** The member's `content-length`, when it states one. */
+  readonly declaredLength: string | undefined;
   readonly clock: Clock;
   /** Sets when the exchange is cut short, and as what, unless set again before. */
   readonly expireAt: (at: number, code: FailureCode) => void;
@@ -67,17 +69,21 @@ export interface RelayParts {
   readonly ended: (outcome: Outcome, code: FailureCode | null) => void;
 }
 
-const FIRST_READ = 4 * 1024;
-const LARGEST_READ = 64 * 1024;
+/** Events are small: one slab holds many reads, each chunk a view over its own part of it. */
+const SLAB = 16 * 1024;
+const LARGEST_SLAB = 64 * 1024;
+/** Less room than this is not worth a read of its own. */
+const LEAST_ROOM = 2 * 1024;
 
 const encoder = new TextEncoder();
+
+const NO_ROOM: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 
 /** A comment: every reader of event streams passes over it. */
 const HEARTBEAT = encoder.encode(": anvil-router waits for the model\n\n");
 
 /** One answer body on its way. */
 export class Relayed {
-  readonly stream: ReadableStream<Uint8Array>;
   readonly #parts: RelayParts;
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
   /** A read that was begun or done before the client asked for it. */
@@ -85,13 +91,30 @@ export class Relayed {
   /** Somebody waits for a read and will see how it ends. */
   #pulling = false;
   #ended = false;
-  #readSize = FIRST_READ;
+  #slabSize: number;
+  /** What is left of the slab. */
+  #room = NO_ROOM;
   firstByteAt: number | null = null;
   bytesOut = 0;
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
-    this.stream = new ReadableStream<Uint8Array>({
+    const length = Number(parts.declaredLength ?? NaN);
+    this.#slabSize = length > 0 ? Math.min(length, LARGEST_SLAB) : SLAB;
+  }
+
+  /**
+   * The body as it comes, or, after a {@link Relayed.firstRead} that brought all of it, just its
+   * bytes: a stream costs more than the rest of a small exchange.
+   */
+  async body(): Promise<BodyInit> {
+    const first = await this.#ahead;
+    if (first?.kind === "bytes" && this.#parts.source.ended) {
+      this.#take(first.bytes);
+      this.#end({ kind: "end" });
+      return first.bytes as Uint8Array<ArrayBuffer>;
+    }
+    return new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#controller = controller;
       },
@@ -148,9 +171,13 @@ export class Relayed {
       return;
     }
     if (read.kind !== "bytes") return this.#end(read);
-    this.bytesOut += read.bytes.length;
-    this.#parts.watch.push(read.bytes);
+    this.#take(read.bytes);
     controller.enqueue(read.bytes);
+  }
+
+  #take(bytes: Uint8Array): void {
+    this.bytesOut += bytes.length;
+    this.#parts.watch.push(bytes);
   }
 
   /** The read, or null when the stream was silent for so long that it needs a sign of life. */
@@ -168,13 +195,20 @@ export class Relayed {
     const { source, clock, idleMs, stallMs, firstByteBy, expireAt } = this.#parts;
     if (this.firstByteAt === null) expireAt(firstByteBy, "upstream_first_byte_timeout");
     else expireAt(clock.monotonic() + idleMs, "upstream_idle_timeout");
-    const read = await source.read(new Uint8Array(this.#readSize));
+    const into = this.#room.length >= Math.min(LEAST_ROOM, this.#slabSize)
+      ? this.#room
+      : new Uint8Array(this.#slabSize);
+    const room = into.length;
+    const read = await source.read(into);
     const now = clock.monotonic();
     if (read.kind === "bytes") {
       this.firstByteAt ??= now;
-      if (read.bytes.length === this.#readSize) {
-        this.#readSize = Math.min(LARGEST_READ, this.#readSize * 4);
-      }
+      // Framing may stand before the bytes. A source may have taken the buffer away: no room then.
+      const { buffer, byteOffset, length } = read.bytes;
+      this.#room = buffer === into.buffer
+        ? into.subarray(byteOffset + length - into.byteOffset)
+        : NO_ROOM;
+      if (read.bytes.length === room) this.#slabSize = LARGEST_SLAB;
       expireAt(now + stallMs, "client_stalled");
     }
     return read;

@@ -40,7 +40,10 @@ export class Core {
   readonly bounds: AskBounds;
   /** Requests that have not ended. */
   readonly open = new Set<Exchange>();
+  /** The router stops: it is not ready, and takes no transition. */
   draining = false;
+  /** New requests are refused. Not so while a successor shares the port: then they are few, and served. */
+  refusing = false;
   /** Epoch milliseconds. */
   readonly startedAt: number;
 

@@ -75,7 +75,7 @@ export class Exchange {
   /** Answers the request. Never rejects because of what a client or a member did. */
   async respond(): Promise<Response> {
     const { open, config } = this.#core;
-    if (this.#core.draining) return this.#refuse("router_draining", { retryAfterSeconds: 5 });
+    if (this.#core.refusing) return this.#refuse("router_draining", { retryAfterSeconds: 5 });
     if (open.size >= config.limits.requests) {
       return this.#refuse("router_saturated", { retryAfterSeconds: 1 });
     }
@@ -212,6 +212,7 @@ export class Exchange {
     const relayed = new Relayed({
       source: answer.body,
       watch,
+      declaredLength: answer.headers.find(([name]) => name === "content-length")?.[1],
       family: this.#family,
       requestId: this.requestId,
       clock: ports.clock,
@@ -241,7 +242,7 @@ export class Exchange {
       relayed.discard();
       return new Response(null, head);
     }
-    return new Response(relayed.stream, head);
+    return new Response(await relayed.body(), head);
   }
 
   #interrupt(interruption: Interruption): void {

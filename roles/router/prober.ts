@@ -32,7 +32,9 @@ export class Prober {
   readonly #ports: ProberPorts;
   readonly #times: ProbeTimes;
   readonly #stop = new AbortController();
-  readonly #nudges = new Map<string, () => void>();
+  /** Members to be probed again at once, and what ends the pause before their next probe. */
+  readonly #nudged = new Set<Member>();
+  readonly #pauses = new Map<Member, AbortController>();
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(ports: ProberPorts, times: ProbeTimes) {
@@ -54,17 +56,21 @@ export class Prober {
   }
 
   /** Probes a member now rather than at its next turn: something on the request path failed. */
-  nudge(tier: Tier, member: Member): void {
-    this.#nudges.get(`${tier.config.id}/${member.id}`)?.();
+  nudge(member: Member): void {
+    this.#nudged.add(member);
+    this.#pauses.get(member)?.abort();
   }
 
   async #watch(tier: Tier, member: Member): Promise<void> {
     const { clock } = this.#ports;
     while (!this.#stop.signal.aborted) {
+      this.#nudged.delete(member);
       await this.probe(tier, member);
-      const turn = new AbortController();
-      this.#nudges.set(`${tier.config.id}/${member.id}`, () => turn.abort());
-      const woken = AbortSignal.any([turn.signal, this.#stop.signal]);
+      const pause = new AbortController();
+      this.#pauses.set(member, pause);
+      // A nudge that came while the probe ran is about what the probe may not have seen.
+      if (this.#nudged.has(member)) pause.abort();
+      const woken = AbortSignal.any([pause.signal, this.#stop.signal]);
       await clock.sleep(this.#times.interval_ms, woken).catch(() => {});
       const staleAfterMs = 3 * (this.#times.interval_ms + this.#times.timeout_ms);
       this.#tell(tier, member, { kind: "tick", at: clock.monotonic(), staleAfterMs });

@@ -23,6 +23,7 @@ function answered(text: string, { status = 200, end = "end" as "end" | "broken" 
       reused: false,
       body: {
         framing: "chunked",
+        ended: false,
         read: () => Promise.resolve(reads.shift() as Read),
         cancel: () => {
           reads.splice(0, reads.length, { kind: "broken", code: "aborted", cause: "cancel" });
@@ -178,7 +179,7 @@ Deno.test("prober: a nudge brings the next probe forward", async () => {
   prober.start([tier]);
   await clock.advance(10);
   assert.equal(asks.length, 1);
-  prober.nudge(tier, member);
+  prober.nudge(member);
   await clock.advance(0);
   assert.equal(asks.length, 2);
   await prober.stop();

@@ -48,6 +48,12 @@ export class RosterFile {
     const clients = readClients(read.model);
     if (clients.kind === "invalid") return clients;
     const roster = new Roster(clients.model, ports.sha256);
+    const privacy = await ports.files.checkPrivate(path);
+    if (privacy.kind === "unknown") {
+      ports.remarks.warn("whether the clients file is private is not known: {detail}", {
+        detail: privacy.detail,
+      });
+    }
     return { kind: "ok", model: new RosterFile(path, ports, read.model, roster) };
   }
 

@@ -94,7 +94,7 @@ export class Router {
           member: member.id,
           cause,
         });
-        this.#prober.nudge(tier, member);
+        this.#prober.nudge(member);
       },
       onBug: (error) =>
         remarks.error("a request failed in a way nobody foresaw: {error}", { error }),
@@ -142,7 +142,8 @@ export class Router {
     }
     const admin = listen(
       config.listen.admin,
-      config.listen.reuse_port,
+      // Never shared: a transition that reached the wrong one of two routers would be lost.
+      false,
       (request) =>
         handleAdmin(this.core, {
           decisions: this.#decisions,
@@ -153,18 +154,20 @@ export class Router {
         }, request),
     );
     if (admin.kind === "refused") return admin;
+    this.#prober.start([...this.core.tiers.values()]);
+    // Half of all connections would come here at once, away from a router that answers them.
+    if (config.listen.reuse_port) await this.#untilReady();
     const data = listen(
       config.listen.data,
       config.listen.reuse_port,
       (request) => handleData(this.core, request),
     );
     if (data.kind === "refused") {
-      await admin.shutdown();
+      await Promise.all([admin.shutdown(), this.#prober.stop()]);
       return data;
     }
     this.#admin = admin;
     this.#data = data;
-    this.#prober.start([...this.core.tiers.values()]);
     void this.#sweep();
     return null;
   }
@@ -177,6 +180,7 @@ export class Router {
     const { clock, remarks } = this.#ports;
     const { core } = this;
     core.draining = true;
+    core.refusing = !core.config.listen.reuse_port;
     remarks.info("stopping: {open} requests are open", { open: core.open.size });
     const closed = this.#data?.shutdown() ?? Promise.resolve();
     const over = new AbortController();
@@ -201,6 +205,19 @@ export class Router {
     return { cut };
   }
 
+  /** Waits until every tier that is wanted has a ready member, or for as long as a takeover may take. */
+  async #untilReady(): Promise<void> {
+    const { clock, remarks } = this.#ports;
+    const tiers = [...this.core.tiers.values()];
+    const until = clock.monotonic() + TAKEOVER_MS;
+    while (tiers.some((tier) => !tier.admits && tier.report().intent === "admit")) {
+      if (clock.monotonic() > until) {
+        return remarks.warn("takes requests although not every tier is ready", {});
+      }
+      await clock.sleep(20);
+    }
+  }
+
   async #sweep(): Promise<void> {
     const { signal } = this.#sweeping;
     while (!signal.aborted) {
@@ -209,6 +226,9 @@ export class Router {
     }
   }
 }
+
+/** How long a router that shares its port waits to become ready before it takes requests, in ms. */
+const TAKEOVER_MS = 20_000;
 
 /** How long the last bytes may take to leave, in milliseconds. */
 const CLOSING_MS = 1000;

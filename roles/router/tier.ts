@@ -112,8 +112,7 @@ export class Tier {
     return new Promise((answer) => {
       const timer = new AbortController();
       this.#waiters.set(id, { answer, timer });
-      const wait = this.config.admission.queue_seconds * 1000;
-      this.#clock.sleep(wait, timer.signal).then(() => this.#expire(), () => {});
+      void this.#expire(id, timer.signal);
     });
   }
 
@@ -178,8 +177,14 @@ export class Tier {
     };
   }
 
-  #expire(): void {
-    this.#apply({ kind: "tick", at: this.#clock.monotonic() });
+  /** Refuses the waiter once its time is over. A timer may fire early: then it is set again. */
+  async #expire(id: string, gone: AbortSignal): Promise<void> {
+    const until = this.#clock.monotonic() + this.config.admission.queue_seconds * 1000;
+    while (this.#waiters.has(id)) {
+      const left = Math.max(1, until - this.#clock.monotonic());
+      await this.#clock.sleep(left, gone).catch(() => {});
+      if (!gone.aborted) this.#apply({ kind: "tick", at: this.#clock.monotonic() });
+    }
   }
 
   #apply(event: GateEvent): void {

@@ -129,7 +129,14 @@ export const ROLES: Readonly<Record<string, Room>> = {
 };
 
 /** What only tests may import, besides what their room may. */
-export const TEST_PACKAGES: readonly string[] = ["fast-check", "openai", "@anthropic-ai/sdk"];
+export const TEST_PACKAGES: readonly string[] = [
+  "fast-check",
+  "openai",
+  "@anthropic-ai/sdk",
+  "ai",
+  "@ai-sdk/openai-compatible",
+  "@ai-sdk/anthropic",
+];
 
 /** Names no part of the tree may use for a file: they say nothing about what is inside. */
 export const EMPTY_NAMES: readonly string[] = ["utils", "helpers", "manager", "service", "base"];

@@ -10,7 +10,9 @@ import { table } from "../../../lib/terminal/table.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
-import { loadConfig } from "../config_file.ts";
+import type { Problem } from "../../../lib/core/problem.ts";
+import { loadConfig, textOf } from "../config_file.ts";
+import { graceProblem, readGrace } from "../grace.ts";
 import { RosterFile } from "../roster_file.ts";
 
 /** Flags and positionals that several commands share. */
@@ -29,16 +31,56 @@ export const JSON_FLAG = {
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
+/** No supervisor file is larger. */
+const MOST_SUPERVISOR_BYTES = 256 * 1024;
+
+/** What is wrong with the time a supervisor grants; null when nothing is. */
+async function supervisorProblem(path: string, drainSeconds: number): Promise<Problem | null> {
+  const read = await systemFiles.readBounded(path, MOST_SUPERVISOR_BYTES);
+  if (read.kind === "absent") return problem("file_absent", "there is no such file");
+  if (read.kind === "refused") return problem(read.code, read.detail);
+  const text = textOf(read.bytes);
+  if (text === null) return problem("not_utf8", "the file is not UTF-8 text");
+  const grace = readGrace(path, text);
+  const refusal = grace.kind === "refused" ? grace : graceProblem(grace, drainSeconds);
+  return refusal === null
+    ? null
+    : problem(refusal.code, `${refusal.detail}; ${refusal.nextStep ?? "mend the file"}`);
+}
+
+function problem(code: string, message: string): Problem {
+  return { path: "$", code, message };
+}
+
+interface CheckFlags {
+  readonly json: boolean;
+  readonly supervisor?: string;
+}
+
 /** Validates a configuration and the clients file it names; starts nothing. */
-export const checkCommand = buildCommand<{ json: boolean }, [string], ProgramContext>({
-  parameters: { flags: { json: JSON_FLAG }, positional: FILE },
+export const checkCommand = buildCommand<CheckFlags, [string], ProgramContext>({
+  parameters: {
+    flags: {
+      json: JSON_FLAG,
+      supervisor: {
+        kind: "parsed",
+        parse: String,
+        brief: "A systemd unit, compose file or launchd plist that must outlast the drain",
+        placeholder: "UNIT",
+        optional: true,
+      },
+    },
+    positional: FILE,
+  },
   docs: {
     brief: "Check a configuration and print every problem",
     fullDescription:
       "Reads FILE and the clients file it names, prints every problem with its path and code,\n" +
-      "and exits 2 when there is any. Starts nothing.\n\nExample:\n  anvil-router check /etc/anvil/router.toml",
+      "and exits 2 when there is any. Starts nothing. With --supervisor, what UNIT grants between\n" +
+      "its stop signal and its kill must be above limits.drain_seconds.\n\n" +
+      "Example:\n  anvil-router check /etc/anvil/router.toml --supervisor /etc/systemd/system/anvil-router.service",
   },
-  async func({ json }, file) {
+  async func({ json, supervisor }, file) {
     const loaded = await loadConfig(file);
     if (loaded.kind === "invalid") return reportProblems(this, file, loaded.problems, json);
     const { config, digest } = loaded.model;
@@ -52,6 +94,10 @@ export const checkCommand = buildCommand<{ json: boolean }, [string], ProgramCon
       if (clients.kind === "invalid") {
         return reportProblems(this, config.auth.clients, clients.problems, json);
       }
+    }
+    if (supervisor !== undefined) {
+      const found = await supervisorProblem(supervisor, config.limits.drain_seconds);
+      if (found !== null) return reportProblems(this, supervisor, [found], json);
     }
     const tiers = config.tiers.map((tier) => ({
       tier: tier.id,

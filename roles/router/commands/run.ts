@@ -31,6 +31,9 @@ const LEVELS = ["debug", "info", "warning", "error"] as const;
 /** Largest decision file, and how many full ones are kept. */
 const DECISIONS = { maxFileBytes: 64 * 1024 * 1024, keep: 4 };
 
+/** A second stop signal within so many milliseconds is the first one again. */
+const SAME_SIGNAL_MS = 500;
+
 /** Runs the router until a stop signal. */
 export function runCommand(build: Build) {
   return buildCommand<{ logLevel: (typeof LEVELS)[number] }, [string], ProgramContext>({
@@ -112,11 +115,14 @@ export function runCommand(build: Build) {
       );
       const asked = Promise.withResolvers<void>();
       const hurry = new AbortController();
-      let signals = 0;
+      let askedAt: number | null = null;
       const ignore = onStopSignal((signal) => {
         remarks.info("{signal} received", { signal });
-        if (++signals === 1) asked.resolve();
-        else hurry.abort();
+        const now = systemClock.monotonic();
+        askedAt ??= now;
+        asked.resolve();
+        // One Ctrl-C can arrive twice, from the terminal and from a launcher that passes it on.
+        if (now - askedAt >= SAME_SIGNAL_MS) hurry.abort();
       });
       const refusal = await service.start();
       if (refusal !== null) {
