@@ -91,6 +91,13 @@ function problemsOf(issue: z.core.$ZodIssue, schema: z.core.$ZodType, value: unk
           message: `the key itself: ${message}`,
         }))
       );
+    case "invalid_union": {
+      // A union by its `kind` or `model` names the key that decides, and what it may be.
+      if (!("options" in issue)) return [{ path, code: "invalid", message: issue.message }];
+      const options = (issue.options ?? []).map((one) => JSON.stringify(one)).join(" or ");
+      const code = at(value, issue.path) === undefined ? "missing" : "not_allowed";
+      return [{ path, code, message: `expected ${options}` }];
+    }
     case "custom": {
       const code = issue.params?.["code"];
       return [{ path, code: typeof code === "string" ? code : "invalid", message: issue.message }];

@@ -61,21 +61,25 @@ function invalid(code: string, message: string): Checked<never> {
 
 function beyond(table: Table, bounds: TextBounds): Problem | null {
   let nodes = 0;
-  const visit = (value: unknown, keys: readonly PropertyKey[]): Problem | null => {
+  const keys: PropertyKey[] = [];
+  const visit = (value: unknown): Problem | null => {
     if (typeof value !== "object" || value === null || value instanceof Date) return null;
     if (keys.length > bounds.depth) {
       const message = `nested deeper than ${bounds.depth}`;
       return { path: pathOf(keys.slice(0, 4)), code: "text_too_deep", message };
     }
+    const isList = Array.isArray(value);
     for (const [key, item] of Object.entries(value)) {
       if (++nodes > bounds.nodes) {
         const message = `more than ${bounds.nodes} keys and items`;
         return { path: "$", code: "text_too_many_nodes", message };
       }
-      const problem = visit(item, [...keys, Array.isArray(value) ? Number(key) : key]);
+      keys.push(isList ? Number(key) : key);
+      const problem = visit(item);
       if (problem !== null) return problem;
+      keys.pop();
     }
     return null;
   };
-  return visit(table, []);
+  return visit(table);
 }

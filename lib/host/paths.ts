@@ -15,3 +15,8 @@ export function beside(file: string, path: string): string {
 export function within(directory: string, name: string): string {
   return join(directory, name);
 }
+
+/** The directory that `path` is in; of a root, itself. */
+export function parent(path: string): string {
+  return dirname(path);
+}

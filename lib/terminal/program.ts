@@ -13,6 +13,7 @@ import type { Problem } from "../core/problem.ts";
 import type { Refusal } from "../core/refusal.ts";
 import type { Terminal } from "../core/terminal.ts";
 import type { Build } from "../core/version.ts";
+import { COMPLETE, proposals } from "./completion.ts";
 import { problemLines } from "./problems.ts";
 
 /** What every command gets as `this`. */
@@ -35,6 +36,12 @@ export async function runProgram(
   if (args[0] === "--version" || args[0] === "-V") {
     const json = args[1] === "--json";
     terminal.out(json ? `${JSON.stringify(build)}\n` : `${build.name} ${build.version}\n`);
+    return 0;
+  }
+  if (args[0] === COMPLETE) {
+    for (const proposal of await proposals(app, args.slice(1), terminal)) {
+      terminal.out(`${proposal}\n`);
+    }
     return 0;
   }
   let chosen: ExitCode = 0;

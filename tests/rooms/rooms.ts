@@ -59,7 +59,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ["core", "document"],
     types: PURE,
     packages: ["zod"],
-    planned: true,
   },
   admission: { reach: "pure", imports: CORE, types: PURE, packages: [] },
   relay: { reach: "pure", imports: CORE, types: PURE, packages: [] },
@@ -87,7 +86,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: [...HOST, "document", "topology", "generation"],
     types: PURE,
     packages: ["zod"],
-    planned: true,
   },
   dispatch: { reach: "pure", imports: CORE, types: PURE, packages: [], planned: true },
   testing: {
@@ -127,7 +125,7 @@ export const ROLES: Readonly<Record<string, Room>> = {
   adopter: { ...ROLE, planned: true },
   receiver: { ...ROLE, planned: true },
   publisher: { ...ROLE, planned: true },
-  operator: { ...ROLE, planned: true },
+  operator: ROLE,
 };
 
 /** What only tests may import, besides what their room may. */

@@ -1,0 +1,43 @@
+/**
+ * The command line of anvil-operator.
+ *
+ * @module
+ */
+
+import { buildApplication, buildRouteMap } from "@stricli/core";
+import { completionsCommand } from "../../lib/terminal/completion.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { homeRoutes } from "./commands/home.ts";
+import { schemaCommand } from "./commands/schema.ts";
+import { topologyRoutes } from "./commands/topology.ts";
+import type { Operator } from "./operator.ts";
+
+/** The program's name. */
+export const NAME = "anvil-operator";
+
+/** Its commands, on `operator`. */
+export function operatorApp(operator: Operator) {
+  return buildApplication(
+    buildRouteMap({
+      routes: {
+        topology: topologyRoutes(operator),
+        home: homeRoutes(operator),
+        schema: schemaCommand,
+        doctor: doctorCommand(operator),
+        completions: completionsCommand(NAME),
+      },
+      docs: {
+        brief: "See and steer a fleet of model-serving hosts",
+        fullDescription:
+          "The fleet is described in topology.toml, reviewed in git, and materialized into a home that\n" +
+          "no branch switch can change. Every command reads what is live there.\n\n" +
+          "Exit codes: 0 done, 1 refused or failed, 2 the command line or a file is wrong.\n" +
+          "--version [--json] says which build this is.\n\n" +
+          "Examples:\n  anvil-operator topology validate fleet/examples/*/topology.toml\n" +
+          "  anvil-operator home materialize --repo ~/fleet --rev main\n" +
+          "  anvil-operator topology resolve --target role:voice",
+      },
+    }),
+    { name: NAME, scanner: { caseStyle: "allow-kebab-for-camel" } },
+  );
+}
