@@ -9,6 +9,7 @@ import { hex } from "../../lib/core/ids.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { beside } from "../../lib/host/paths.ts";
+import { textOf } from "../../lib/credential/roster_file.ts";
 import { readConfig } from "./config.ts";
 import type { RouterConfig } from "./config_shape.ts";
 
@@ -40,15 +41,6 @@ export async function loadConfig(path: string): Promise<Checked<LoadedConfig>> {
     ...(state === undefined ? {} : { state: { ...state, dir: beside(path, state.dir) } }),
   };
   return { kind: "ok", model: { config, digest: hex(sha256(read.bytes)) } };
-}
-
-/** UTF-8 text of `bytes`; null when they are not. */
-export function textOf(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }
 
 function unreadable(code: string, message: string): Checked<never> {

@@ -9,7 +9,7 @@ import { countedIds, type RandomBytes } from "../../lib/core/ids.ts";
 import { Slab } from "../../lib/core/slab.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
 import { type AskBounds, BufferBudget } from "./ask.ts";
-import { type Authenticated, LOOPBACK, type Roster } from "./clients.ts";
+import { type Authenticated, LOOPBACK, type RouterRoster } from "./clients.ts";
 import type { RouterConfig } from "./config_shape.ts";
 import type { Decision } from "./decision.ts";
 import type { Exchange } from "./exchange.ts";
@@ -36,7 +36,7 @@ export class Core {
   readonly config: RouterConfig;
   readonly tiers: ReadonlyMap<string, Tier>;
   /** The clients known now; null when every request on the loopback is trusted. */
-  readonly roster: (() => Roster) | null;
+  readonly roster: (() => RouterRoster) | null;
   readonly loopback: Authenticated = { kind: "known", principal: LOOPBACK };
   readonly bounds: AskBounds;
   /** Names an exchange. */
@@ -52,7 +52,7 @@ export class Core {
   /** Epoch milliseconds. */
   readonly startedAt: number;
 
-  constructor(config: RouterConfig, ports: CorePorts, roster: (() => Roster) | null) {
+  constructor(config: RouterConfig, ports: CorePorts, roster: (() => RouterRoster) | null) {
     this.config = config;
     this.ports = ports;
     this.roster = roster;

@@ -1,126 +1,23 @@
 /**
- * The clients file: read at start, and again whenever it changes, so that tokens rotate without a
- * restart. A file that became wrong changes nothing: the clients known before stay known, loudly.
+ * The router's clients file, followed while it runs.
  *
  * @module
  */
 
-import type { Clock } from "../../lib/core/clock.ts";
-import type { Files } from "../../lib/core/files.ts";
-import type { Checked, Problem } from "../../lib/core/problem.ts";
-import { readClients, Roster, type Sha256 } from "./clients.ts";
-import { textOf } from "./config_file.ts";
-import type { Remarks } from "./router.ts";
-
-/** How often the file is looked at, in milliseconds. */
-const LOOK_MS = 1000;
-/** No clients file is larger. */
-export const MOST_CLIENTS_BYTES = 4 * 1024 * 1024;
+import type { Checked } from "../../lib/core/problem.ts";
+import {
+  RosterFile as RosterFileOf,
+  type RosterPorts as RosterPortsOf,
+} from "../../lib/credential/roster_file.ts";
+import { readClients, type Scope } from "./clients.ts";
 
 /** What a roster file needs. */
-export interface RosterPorts {
-  readonly files: Files;
-  readonly clock: Clock;
-  readonly sha256: Sha256;
-  readonly remarks: Remarks;
-}
+export type RosterPorts = Omit<RosterPortsOf<Scope>, "read">;
 
 /** A roster that follows its file. */
-export class RosterFile {
-  readonly #path: string;
-  readonly #ports: RosterPorts;
-  readonly #stop = new AbortController();
-  #text: string;
-  #roster: Roster;
-  #trouble: string | null = null;
+export type RosterFile = RosterFileOf<Scope>;
 
-  private constructor(path: string, ports: RosterPorts, text: string, roster: Roster) {
-    this.#path = path;
-    this.#ports = ports;
-    this.#text = text;
-    this.#roster = roster;
-  }
-
-  /** Reads the file; every problem, when it cannot be used. */
-  static async open(path: string, ports: RosterPorts): Promise<Checked<RosterFile>> {
-    const read = await readText(path, ports.files);
-    if (read.kind === "invalid") return read;
-    const clients = readClients(read.model);
-    if (clients.kind === "invalid") return clients;
-    const roster = new Roster(clients.model, ports.sha256);
-    const privacy = await ports.files.checkPrivate(path);
-    if (privacy.kind === "unknown") {
-      ports.remarks.warn("whether the clients file is private is not known: {detail}", {
-        detail: privacy.detail,
-      });
-    }
-    return { kind: "ok", model: new RosterFile(path, ports, read.model, roster) };
-  }
-
-  /** The clients known now. */
-  get roster(): Roster {
-    return this.#roster;
-  }
-
-  /** Follows the file until {@link RosterFile.close}. */
-  async follow(): Promise<void> {
-    const { clock } = this.#ports;
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      await clock.sleep(LOOK_MS, signal).catch(() => {});
-      if (!signal.aborted) await this.look();
-    }
-  }
-
-  /** Reads the file once more. */
-  async look(): Promise<void> {
-    const { files, remarks, sha256 } = this.#ports;
-    const read = await readText(this.#path, files);
-    if (read.kind === "ok" && read.model === this.#text) {
-      this.#trouble = null;
-      return;
-    }
-    const clients = read.kind === "ok" ? readClients(read.model) : read;
-    if (clients.kind === "invalid") {
-      const trouble = clients.problems.map(({ path, code }) => `${path}: ${code}`).join(", ");
-      if (trouble !== this.#trouble) {
-        remarks.error("the clients file cannot be used, the clients known before stay: {trouble}", {
-          trouble,
-        });
-      }
-      this.#trouble = trouble;
-      return;
-    }
-    this.#trouble = null;
-    if (read.kind === "ok") this.#text = read.model;
-    this.#roster = new Roster(clients.model, sha256);
-    remarks.info("{count} clients are known now", { count: clients.model.clients.length });
-  }
-
-  /** Stops following. */
-  close(): void {
-    this.#stop.abort();
-  }
-}
-
-async function readText(path: string, files: Files): Promise<Checked<string>> {
-  const privacy = await files.checkPrivate(path);
-  if (privacy.kind === "absent") {
-    return invalid("file_absent", "there is no such file; make one with `anvil-router tokens add`");
-  }
-  if (privacy.kind === "refused") {
-    return invalid(privacy.code, `${privacy.detail}; \`chmod 600\` it and own it`);
-  }
-  const read = await files.readBounded(path, MOST_CLIENTS_BYTES);
-  if (read.kind === "absent") return invalid("file_absent", "the file vanished while it was read");
-  if (read.kind === "refused") return invalid(read.code, read.detail);
-  const text = textOf(read.bytes);
-  return text === null
-    ? invalid("not_utf8", "the file is not UTF-8 text")
-    : { kind: "ok", model: text };
-}
-
-function invalid(code: string, message: string): Checked<never> {
-  const problem: Problem = { path: "$", code, message };
-  return { kind: "invalid", problems: [problem] };
+/** Reads the file; every problem, when it cannot be used. */
+export function openRoster(path: string, ports: RosterPorts): Promise<Checked<RosterFile>> {
+  return RosterFileOf.open(path, { ...ports, read: readClients });
 }

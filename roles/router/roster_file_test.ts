@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { sha256 } from "../../lib/host/digest.ts";
 import { FakeClock } from "../../lib/testing/fake_clock.ts";
 import { FakeDisk } from "../../lib/testing/fake_disk.ts";
-import { RosterFile } from "./roster_file.ts";
+import { openRoster, type RosterFile } from "./roster_file.ts";
 
 const PATH = "/etc/anvil/clients.toml";
 const encoder = new TextEncoder();
@@ -30,7 +30,7 @@ function rig() {
       bytes: typeof content === "string" ? encoder.encode(content) : content,
       mode,
     });
-  const open = () => RosterFile.open(PATH, { files: disk.files, clock, sha256, remarks });
+  const open = () => openRoster(PATH, { files: disk.files, clock, sha256, remarks });
   return { disk, clock, said, put, open };
 }
 

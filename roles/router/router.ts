@@ -11,10 +11,11 @@
 import type { Refusal } from "../../lib/core/refusal.ts";
 import type { Clock } from "../../lib/core/clock.ts";
 import type { RandomBytes } from "../../lib/core/ids.ts";
+import type { Remarks } from "../../lib/core/remarks.ts";
 import type { RecordSink } from "../../lib/core/record_sink.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
 import { handleAdmin } from "./admin.ts";
-import type { Roster } from "./clients.ts";
+import type { RouterRoster } from "./clients.ts";
 import type { RouterConfig } from "./config_shape.ts";
 import { Core } from "./core.ts";
 import { handleData } from "./data.ts";
@@ -32,13 +33,6 @@ export interface Listener {
   readonly port: number;
   /** Refuses new connections at once; resolves when the last response has ended. */
   shutdown(): Promise<void>;
-}
-
-/** Says things to the people who run the router; metadata only. */
-export interface Remarks {
-  readonly info: (message: string, properties: { readonly [name: string]: unknown }) => void;
-  readonly warn: (message: string, properties: { readonly [name: string]: unknown }) => void;
-  readonly error: (message: string, properties: { readonly [name: string]: unknown }) => void;
 }
 
 /** Everything a router needs from outside. */
@@ -77,7 +71,7 @@ export class Router {
   #data: Listener | null = null;
   #admin: Listener | null = null;
 
-  constructor(config: RouterConfig, ports: RouterPorts, roster: (() => Roster) | null) {
+  constructor(config: RouterConfig, ports: RouterPorts, roster: (() => RouterRoster) | null) {
     this.#ports = ports;
     const { clock, random, upstream, remarks } = ports;
     this.core = new Core(config, {

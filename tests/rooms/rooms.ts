@@ -54,6 +54,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: ["relay"], // the ports it implements
     packages: ["@logtape/logtape", "@logtape/redaction"],
   },
+  credential: {
+    reach: "ports",
+    imports: [...HOST, "document", "terminal"],
+    types: [],
+    packages: ["@stricli/core", "zod"],
+  },
   topology: {
     reach: "pure",
     imports: ["core", "document"],
@@ -72,10 +78,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   operation: {
     reach: "ports",
-    imports: HOST,
+    imports: [...HOST, "document"],
     types: [...PURE, "serves"],
     packages: ["zod"],
-    planned: true,
   },
   generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"], planned: true },
   adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
@@ -95,6 +100,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         "core",
         "document",
         "host",
+        "credential",
         "topology",
         "admission",
         "relay",

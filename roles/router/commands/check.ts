@@ -6,27 +6,21 @@ import {
   type ProgramContext,
   reportProblems,
 } from "../../../lib/terminal/program.ts";
+import { JSON_FLAG } from "../../../lib/terminal/json_flag.ts";
 import { table } from "../../../lib/terminal/table.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
 import type { Problem } from "../../../lib/core/problem.ts";
-import { loadConfig, textOf } from "../config_file.ts";
+import { textOf } from "../../../lib/credential/roster_file.ts";
+import { loadConfig } from "../config_file.ts";
 import { graceProblem, readGrace } from "../grace.ts";
-import { RosterFile } from "../roster_file.ts";
+import { openRoster } from "../roster_file.ts";
 
 /** Flags and positionals that several commands share. */
 export const FILE = {
   kind: "tuple",
   parameters: [{ brief: "The router's configuration", parse: String, placeholder: "FILE" }],
-} as const;
-
-/** `--json`. */
-export const JSON_FLAG = {
-  kind: "boolean",
-  brief: "Print one JSON envelope: ok, data, problems",
-  default: false,
-  withNegated: false,
 } as const;
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
@@ -85,7 +79,7 @@ export const checkCommand = buildCommand<CheckFlags, [string], ProgramContext>({
     if (loaded.kind === "invalid") return reportProblems(this, file, loaded.problems, json);
     const { config, digest } = loaded.model;
     if (config.auth.clients !== undefined) {
-      const clients = await RosterFile.open(config.auth.clients, {
+      const clients = await openRoster(config.auth.clients, {
         files: systemFiles,
         clock: systemClock,
         sha256,

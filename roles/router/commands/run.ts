@@ -19,10 +19,10 @@ import {
   reportProblems,
   reportRefusal,
 } from "../../../lib/terminal/program.ts";
-import type { Roster } from "../clients.ts";
+import type { RouterRoster } from "../clients.ts";
 import { loadConfig } from "../config_file.ts";
 import { intentFile } from "../intent_file.ts";
-import { RosterFile } from "../roster_file.ts";
+import { openRoster, type RosterFile } from "../roster_file.ts";
 import { Router } from "../router.ts";
 import { FILE } from "./check.ts";
 
@@ -68,7 +68,7 @@ export function runCommand(build: Build) {
       };
       let clients: RosterFile | null = null;
       if (config.auth.clients !== undefined) {
-        const opened = await RosterFile.open(config.auth.clients, {
+        const opened = await openRoster(config.auth.clients, {
           files: systemFiles,
           clock: systemClock,
           sha256,
@@ -111,7 +111,7 @@ export function runCommand(build: Build) {
           version: build.version,
           configDigest: digest,
         },
-        roster === null ? null : (): Roster => roster.roster,
+        roster === null ? null : (): RouterRoster => roster.roster,
       );
       const asked = Promise.withResolvers<void>();
       const hurry = new AbortController();
