@@ -111,7 +111,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...["generation", "adoption", "bootstrap", "evidence", "home", "dispatch"],
     ],
     types: [],
-    packages: ["fast-check", "@logtape/logtape"],
+    packages: ["fast-check", "@logtape/logtape", "zod"],
   },
 };
 
