@@ -14,6 +14,12 @@ export interface Origin {
   readonly port: number;
 }
 
+/** Where to listen: a literal IP and a port, 0 for one that the OS chooses. */
+export interface Listen {
+  readonly hostname: string;
+  readonly port: number;
+}
+
 /** The one spelling of a literal IP; null when `text` is none. */
 export function literalIp(text: string): string | null {
   const v4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
@@ -24,6 +30,20 @@ export function literalIp(text: string): string | null {
   if (!/^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/.test(text)) return null;
   const url = URL.parse(`http://[${text}]/`);
   return url === null ? null : url.hostname.slice(1, -1);
+}
+
+/** Reads `127.0.0.1:8080` or `[::1]:8080`; null when it is anything else. Port 0 lets the OS choose. */
+export function parseListener(text: string): Listen | null {
+  const match = /^(?:\[([0-9a-fA-F.]*:[0-9a-fA-F:.]*)\]|([0-9.]+)):(\d{1,5})$/.exec(text);
+  if (match === null) return null;
+  const hostname = literalIp(match[1] ?? match[2] ?? "");
+  const port = Number(match[3]);
+  return hostname === null || port > 65_535 ? null : { hostname, port };
+}
+
+/** True for 127.0.0.0/8 and ::1. */
+export function isLoopback(hostname: string): boolean {
+  return hostname.startsWith("127.") || hostname === "::1";
 }
 
 /** True for the address that means every address of a machine, and so names none. */

@@ -121,6 +121,11 @@ export class Roster<Scope extends string> {
     });
   }
 
+  /** How many tokens there are, expired ones included. */
+  get size(): number {
+    return this.#held.length;
+  }
+
   /** Whose token `headers` carry: `Authorization: Bearer` first, then `x-api-key`. */
   authenticate(headers: Headers, now: number): Authenticated<Scope> {
     const token = presented(headers);

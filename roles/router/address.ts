@@ -5,17 +5,11 @@
  * @module
  */
 
+import { isLoopback, parseListener } from "../../lib/core/address.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { Endpoint } from "../../lib/relay/upstream.ts";
 
-/** Reads `127.0.0.1:8080` or `[::1]:8080`; null when it is anything else. Port 0 lets the OS choose. */
-export function parseListener(text: string): Endpoint | null {
-  const match = /^(?:\[([0-9a-fA-F.]*:[0-9a-fA-F:.]*)\]|([0-9.]+)):(\d{1,5})$/.exec(text);
-  if (match === null) return null;
-  const hostname = literalIp(match[1] ?? match[2] ?? "");
-  const port = Number(match[3]);
-  return hostname === null || port > 65_535 ? null : { hostname, port };
-}
+export { isLoopback, literalIp, parseListener } from "../../lib/core/address.ts";
 
 /** Reads a member's `http://IP:PORT`. */
 export function parseMemberEndpoint(
@@ -48,23 +42,6 @@ export function parseMemberEndpoint(
     );
   }
   return { kind: "ok", endpoint };
-}
-
-/** The one spelling of a literal IP; null when `text` is none. */
-export function literalIp(text: string): string | null {
-  const v4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
-  if (v4 !== null) {
-    const parts = v4.slice(1).map(Number);
-    return parts.every((part, i) => part <= 255 && String(part) === v4[i + 1]) ? text : null;
-  }
-  if (!text.includes(":")) return null;
-  const url = URL.parse(`http://[${text}]/`);
-  return url === null ? null : url.hostname.slice(1, -1);
-}
-
-/** True for 127.0.0.0/8 and ::1. */
-export function isLoopback(hostname: string): boolean {
-  return hostname.startsWith("127.") || hostname === "::1";
 }
 
 /** The two spellings of this host's loopback count as one host. */

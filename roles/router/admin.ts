@@ -13,7 +13,7 @@ import type { Decisions } from "./decisions.ts";
 import { messageOf } from "./exchange_messages.ts";
 import type { Metrics } from "./metrics.ts";
 import { errorResponse } from "./response.ts";
-import { targetOf } from "./target.ts";
+import { targetOf } from "../../lib/core/target.ts";
 import { type TransitionRefused, type Transitions, transitionShape } from "./transition.ts";
 
 /** What the admin listener shows and changes besides the core. */

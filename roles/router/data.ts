@@ -12,7 +12,7 @@ import { Exchange } from "./exchange.ts";
 import { messageOf } from "./exchange_messages.ts";
 import { modelAnswer } from "./models.ts";
 import { errorResponse, preflight } from "./response.ts";
-import { targetOf } from "./target.ts";
+import { targetOf } from "../../lib/core/target.ts";
 
 /** Answers one request on the data listener. */
 export function handleData(core: Core, request: Request): Response | Promise<Response> {

@@ -127,7 +127,7 @@ const ROLE: Room = {
 /** roles/: a role never imports another role. */
 export const ROLES: Readonly<Record<string, Room>> = {
   router: ROLE,
-  agent: { ...ROLE, planned: true },
+  agent: ROLE,
   adopter: { ...ROLE, planned: true },
   receiver: { ...ROLE, planned: true },
   publisher: { ...ROLE, planned: true },

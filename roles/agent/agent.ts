@@ -1,0 +1,191 @@
+/**
+ * An agent at work, from opened state to drained stop.
+ *
+ *     open: lock ─> audit ─> ledger ─> settle what an earlier process left ─> listen
+ *     stop: refuse new calls ─> running ones end, or are settled ─> listener closed ─> files closed
+ *
+ * @module
+ */
+
+import type { Clock } from "../../lib/core/clock.ts";
+import { hex, type RandomBytes } from "../../lib/core/ids.ts";
+import type { TryLock } from "../../lib/core/lock.ts";
+import { type Refusal, refuse } from "../../lib/core/refusal.ts";
+import type { Remarks } from "../../lib/core/remarks.ts";
+import type { Build } from "../../lib/core/version.ts";
+import { within } from "../../lib/host/paths.ts";
+import { type Database, openDatabase } from "../../lib/host/sqlite.ts";
+import type { Upstream } from "../../lib/relay/upstream.ts";
+import { type Audit, openAudit } from "../../lib/operation/audit.ts";
+import { Catalogue } from "../../lib/operation/catalogue.ts";
+import { Ledger } from "../../lib/operation/ledger.ts";
+import { LEDGER_MIGRATIONS } from "../../lib/operation/ledger_schema.ts";
+import type { Operation } from "../../lib/operation/operation.ts";
+import { Runner } from "../../lib/operation/runner.ts";
+import { type AppParts, handle } from "./app.ts";
+import type { Roster } from "./clients.ts";
+import type { AgentConfig } from "./config.ts";
+import type { FactPorts } from "./facts.ts";
+import { nodeOperations } from "./operations/node.ts";
+import { recordOperations } from "./operations/record.ts";
+import { routerOperations } from "./operations/router.ts";
+
+/** Everything an agent needs from outside. */
+export interface AgentPorts {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly remarks: Remarks;
+  readonly build: Build;
+  readonly facts: FactPorts;
+  readonly upstream: Upstream;
+  readonly tryLock: TryLock;
+  readonly listen: (
+    at: { readonly hostname: string; readonly port: number },
+    handler: (request: Request) => Promise<Response>,
+  ) => { readonly kind: "listening"; readonly port: number; shutdown(): Promise<void> } | Refusal;
+  /** The clients known now; null when loopback is trusted. */
+  readonly roster: (() => Roster) | null;
+  /** Operations besides those of this program; tests bring some. */
+  readonly more?: readonly Operation[];
+}
+
+/** A stopped operation may take so many milliseconds to notice. */
+const GRACE_MS = 2000;
+/** The last answers may take so long to leave, in milliseconds. */
+const CLOSING_MS = 1000;
+
+/** A running agent. */
+export interface Agent {
+  readonly kind: "running";
+  readonly port: number;
+  readonly epoch: string;
+  /** Resolves when everything is settled, flushed and closed. */
+  stop(): Promise<void>;
+}
+
+/** Opens the state and listens, or says why that cannot be. */
+export async function startAgent(config: AgentConfig, ports: AgentPorts): Promise<Agent | Refusal> {
+  const lock = await ports.tryLock(within(config.state, "agent.lock"));
+  if (lock.kind === "busy") {
+    return refuse("state_in_use", "another agent uses this state folder", "stop the other agent");
+  }
+  if (lock.kind === "refused") {
+    return refuse("state_unavailable", "the state folder cannot be written", "make it, and own it");
+  }
+  const audit = await openAudit(within(config.state, "audit.jsonl"), ports.clock);
+  if (audit.kind === "refused") {
+    await lock.release();
+    return audit;
+  }
+  const opened = openDatabase(within(config.state, "ledger.sqlite"), {
+    migrations: LEDGER_MIGRATIONS,
+    quickCheck: true,
+  });
+  const close = async () => {
+    audit.audit.close();
+    if (opened.kind === "open") opened.database.close();
+    await lock.release();
+  };
+  if (opened.kind === "refused") {
+    ports.remarks.error("the ledger cannot be opened: {cause}", { cause: opened.cause });
+    await close();
+    return opened;
+  }
+  const running = listen(config, ports, audit.audit, opened.database);
+  if (running.kind === "refused") {
+    await close();
+    return running;
+  }
+  const { port, epoch, stop } = running;
+  return {
+    kind: "running",
+    port,
+    epoch,
+    stop: async () => {
+      await stop();
+      await close();
+    },
+  };
+}
+
+function listen(
+  config: AgentConfig,
+  ports: AgentPorts,
+  audit: Audit,
+  database: Database,
+): Agent | Refusal {
+  const { clock, remarks, build } = ports;
+  const epoch = hex(ports.random(16));
+  const ledger = new Ledger(database, { clock, epoch });
+  const topology = config.topology ?? null;
+  const catalogue: Catalogue = Catalogue.for(config.roles, [
+    ...nodeOperations({
+      node: config.node,
+      roles: config.roles,
+      topology,
+      build,
+      state: config.state,
+      epoch,
+      startedAt: clock.now(),
+      facts: ports.facts,
+      catalogueDigest: () => catalogue.digest,
+      ledgerState: () => ledger.count(),
+    }),
+    ...recordOperations({
+      audit,
+      ledger,
+      cancel: (id) => runner.cancel(id),
+      isLive: (id) => runner.isLive(id),
+    }),
+    ...routerOperations({
+      upstream: ports.upstream,
+      files: ports.facts.files,
+      at: config.router === undefined
+        ? null
+        : { admin: config.router.admin, tokenFile: config.router.token_file ?? null },
+    }),
+    ...(ports.more ?? []),
+  ]);
+  const { reads, mutations, body_seconds, drain_seconds } = config.limits;
+  const runner: Runner = new Runner(
+    catalogue,
+    { clock, random: ports.random, ledger, audit, remarks, node: config.node, topology },
+    { reads, mutations, graceMs: GRACE_MS },
+  );
+  for (const run of runner.recover()) {
+    remarks.warn("run {run} of {operation} was interrupted by the end of an earlier process", {
+      run: run.id,
+      operation: run.operation,
+      step: run.step,
+      effect: run.effect,
+    });
+  }
+  const parts: AppParts = {
+    node: config.node,
+    version: build.version,
+    catalogue,
+    runner,
+    ledger,
+    clock,
+    remarks,
+    roster: ports.roster,
+    bodyMs: body_seconds * 1000,
+  };
+  const listener = ports.listen(config.listen, (request) => handle(parts, request));
+  if (listener.kind === "refused") return listener;
+  return {
+    kind: "running",
+    port: listener.port,
+    epoch,
+    stop: async () => {
+      remarks.info("stopping: {running} operations run", { running: runner.running });
+      await runner.stop(drain_seconds * 1000);
+      const over = new AbortController();
+      const closed = listener.shutdown();
+      await Promise.race([closed, clock.sleep(CLOSING_MS, over.signal).catch(() => {})]);
+      over.abort();
+      ports.upstream.close();
+      remarks.info("stopped", {});
+    },
+  };
+}

@@ -1,0 +1,54 @@
+/** `anvil-agent check FILE`. @module */
+
+import { buildCommand } from "@stricli/core";
+import { RosterFile } from "../../../lib/credential/roster_file.ts";
+import { systemClock } from "../../../lib/host/clock.ts";
+import { sha256 } from "../../../lib/host/digest.ts";
+import { systemFiles } from "../../../lib/host/files.ts";
+import { JSON_FLAG } from "../../../lib/terminal/json_flag.ts";
+import {
+  printEnvelope,
+  type ProgramContext,
+  reportProblems,
+} from "../../../lib/terminal/program.ts";
+import { readClients } from "../clients.ts";
+import { loadConfig } from "../config_file.ts";
+
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** Validates a configuration and the clients file it names; starts nothing. */
+export const checkCommand = buildCommand<{ json: boolean }, [string], ProgramContext>({
+  parameters: {
+    flags: { json: JSON_FLAG },
+    positional: {
+      kind: "tuple",
+      parameters: [{ brief: "The agent's configuration", parse: String, placeholder: "FILE" }],
+    },
+  },
+  docs: {
+    brief: "Check a configuration and print every problem",
+    fullDescription:
+      "Reads FILE and the clients file it names, prints every problem with its path and code,\n" +
+      "and exits 2 when there is any. Starts nothing.\n\n" +
+      "Example:\n  anvil-agent check /etc/anvil/agent.toml",
+  },
+  async func({ json }, file) {
+    const loaded = await loadConfig(file);
+    if (loaded.kind === "invalid") return reportProblems(this, file, loaded.problems, json);
+    const { auth, node, roles } = loaded.model;
+    if (auth.clients !== undefined) {
+      const clients = await RosterFile.open(auth.clients, {
+        files: systemFiles,
+        clock: systemClock,
+        sha256,
+        remarks: silent,
+        read: readClients,
+      });
+      if (clients.kind === "invalid") {
+        return reportProblems(this, auth.clients, clients.problems, json);
+      }
+    }
+    if (json) printEnvelope(this, { ok: true, data: { node, roles }, problems: [] });
+    else this.terminal.out(`${file}: ok, node ${node}, roles ${roles.join(", ") || "none"}\n`);
+  },
+});

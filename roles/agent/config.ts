@@ -1,0 +1,104 @@
+/**
+ * `agent.toml`: text -> shape -> model, all problems at once.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { isLoopback, parseListener, parseOrigin } from "../../lib/core/address.ts";
+import { ID_PATTERN } from "../../lib/core/ids.ts";
+import type { Checked, Problem } from "../../lib/core/problem.ts";
+import { checkShape, fault } from "../../lib/document/shape.ts";
+import { readToml } from "../../lib/document/toml.ts";
+import { RESOURCE_ROLES } from "../../lib/topology/vocabulary.ts";
+
+const whole = (least: number, most: number) => z.int().min(least).max(most);
+
+const listener = z.string().transform((text, ctx) => {
+  const parsed = parseListener(text);
+  if (parsed !== null) return parsed;
+  ctx.addIssue(fault("address_malformed", "expected a literal IP and a port, as 127.0.0.1:8766"));
+  return z.NEVER;
+});
+
+const loopbackOrigin = z.string().transform((text, ctx) => {
+  const parsed = parseOrigin(text);
+  if (parsed.kind === "refused") {
+    ctx.addIssue(fault(parsed.code, parsed.detail));
+  } else if (parsed.origin.scheme !== "http" || !isLoopback(parsed.origin.hostname)) {
+    ctx.addIssue(
+      fault(
+        "router_off_loopback",
+        "expected http:// and a loopback address: a router of this host",
+      ),
+    );
+  } else return { hostname: parsed.origin.hostname, port: parsed.origin.port };
+  return z.NEVER;
+});
+
+/** The whole file. */
+export const configShape = z.strictObject({
+  schema: z.literal(1),
+  node: z.string().regex(ID_PATTERN, "expected lower-case letters, digits and `-`, a letter first")
+    .describe("This host's id in the topology."),
+  roles: z.array(z.enum(RESOURCE_ROLES)).max(16).describe(
+    "This host's roles in the topology: they decide which operations there are.",
+  ),
+  listen: listener.describe("Where operators ask; a literal IP and a port."),
+  state: z.string().min(1).describe("Folder of the ledger and the audit; relative to this file."),
+  topology: z.string().regex(/^[0-9a-f]{64}$/, "expected 64 lower-case hex digits").optional()
+    .describe("Fingerprint of the topology this host was set up from; runs are bound to it."),
+  auth: z.strictObject({
+    clients: z.string().min(1).optional().describe(
+      "File of hashed client tokens, mode 0600, relative to this file. Without it only loopback, " +
+        "and only with --allow-unauthenticated-loopback.",
+    ),
+  }).prefault({}),
+  router: z.strictObject({
+    admin: loopbackOrigin.describe("The admin listener of the router on this host."),
+    token_file: z.string().min(1).optional().describe(
+      "File with a router token of scope `observe`, mode 0600, relative to this file.",
+    ),
+  }).optional(),
+  limits: z.strictObject({
+    reads: whole(1, 1024).default(32).describe("Reads and dry runs at once."),
+    mutations: whole(1, 64).default(4).describe("Live mutations at once."),
+    body_seconds: whole(1, 600).default(10).describe("How long a client may take to send a body."),
+    drain_seconds: whole(0, 3600).default(30).describe(
+      "How long running operations may go on after SIGTERM.",
+    ),
+  }).prefault({}),
+});
+
+/** `agent.toml` with its defaults filled in. */
+export type AgentConfig = z.infer<typeof configShape>;
+
+/** Reads a config text. Paths in it are still as written: the caller knows where the file stands. */
+export function readConfig(text: string): Checked<AgentConfig> {
+  const table = readToml(text);
+  if (table.kind === "invalid") return table;
+  const shaped = checkShape(configShape, table.model);
+  const problems: Problem[] = shaped.kind === "invalid" ? [...shaped.problems] : [];
+  // Looked at also when other parts have no shape: one run shows all there is to mend.
+  const { listen, auth, roles } = table.model;
+  const at = typeof listen === "string" ? parseListener(listen) : null;
+  const written = typeof auth === "object" && auth !== null && "clients" in auth;
+  if (at !== null && !written && !isLoopback(at.hostname)) {
+    problems.push({
+      path: "auth.clients",
+      code: "unauthenticated_off_loopback",
+      message: "without a clients file only loopback may be listened on; " +
+        "make one with `anvil-agent tokens add`",
+    });
+  }
+  if (Array.isArray(roles)) {
+    roles.forEach((role, index) => {
+      if (roles.indexOf(role) < index) {
+        const message = "listed already; remove it";
+        problems.push({ path: `roles[${index}]`, code: "duplicate_role", message });
+      }
+    });
+  }
+  if (shaped.kind === "invalid" || problems.length > 0) return { kind: "invalid", problems };
+  return shaped;
+}
