@@ -6,6 +6,7 @@
  */
 
 import { SCHEMA_NAMES, schemaText } from "../roles/operator/schemas.ts";
+import { schemaText as agentSchemaText } from "../roles/agent/commands/schema.ts";
 import { schemaText as routerSchemaText } from "../roles/router/commands/schema.ts";
 
 /** Every schema by its path in the project. */
@@ -16,6 +17,8 @@ export function schemaFiles(): ReadonlyMap<string, string> {
     ...(["router", "clients"] as const).map((name) =>
       [path(name), routerSchemaText(name)] as const
     ),
+    [path("agent"), agentSchemaText("agent")],
+    [path("agent-clients"), agentSchemaText("clients")],
   ]);
 }
 

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
+import { agentToml } from "../support/agent.ts";
+import { agentCommand, AgentProcess, agentWords, runAgent } from "../support/agent_process.ts";
+
+const CLIENTS = '[auth]\nclients = "clients.toml"\n';
+
+async function furnish(dir: TempDir, toml: string): Promise<void> {
+  await Deno.mkdir(dir.at("state"));
+  await Deno.writeTextFile(dir.at("agent.toml"), toml);
+}
+
+async function token(folder: string, name: string, ...scopes: string[]): Promise<string> {
+  const flags = scopes.flatMap((scope) => ["--scope", scope]);
+  const done = await runAgent(folder, ["tokens", "add", "clients.toml", name, ...flags]);
+  assert.equal(done.code, 0, done.stderr);
+  return done.stdout.trim();
+}
+
+const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` } });
+
+Deno.test("agent process: tokens, health, rotation without a restart, audit, SIGTERM", async () => {
+  await using dir = await tempDir();
+  await furnish(dir, agentToml(CLIENTS));
+  const unsaid = await runAgent(dir.path, ["tokens", "add", "clients.toml", "x"]);
+  assert.deepEqual([unsaid.code, /scope_required/.test(unsaid.stderr)], [1, true]);
+  const wrong = ["tokens", "add", "clients.toml", "x", "--scope", "infer"];
+  assert.equal((await runAgent(dir.path, wrong)).code, 2);
+  const first = await token(dir.path, "ops", "node.*:read");
+  const check = await runAgent(dir.path, ["check", "agent.toml", "--json"]);
+  assert.deepEqual(JSON.parse(check.stdout).data, { node: "gpu-a", roles: ["gateway"] });
+  {
+    await using agent = await AgentProcess.start(dir.path);
+    const health = async (text: string) => {
+      const answer = await fetch(`${agent.url}/health`, bearer(text));
+      return { status: answer.status, body: await answer.json() };
+    };
+    const { status, body } = await health(first);
+    assert.equal(status, 200);
+    assert.equal(body.disk.source, "df");
+    if (Deno.build.os === "linux") assert.ok(body.disk.value.total_bytes > 0, body.disk.why);
+    const facts = await fetch(`${agent.url}/v1/operations/node.facts`, {
+      method: "POST",
+      headers: {
+        ...bearer(first).headers,
+        "x-anvil-node": "gpu-a",
+        "content-type": "application/json",
+      },
+      body: "{}",
+    });
+    const { result } = await facts.json();
+    for (const [name, fact] of Object.entries<Record<string, unknown>>(result)) {
+      assert.ok(typeof fact["source"] === "string" && typeof fact["at"] === "string", name);
+      assert.equal(fact["value"] === null, fact["why"] !== null, name);
+    }
+    const second = await token(dir.path, "ops");
+    let seen = 0;
+    for (let tries = 0; tries < 50 && seen !== 200; tries++) {
+      seen = (await health(second)).status;
+      if (seen !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    assert.deepEqual([seen, (await health(first)).status], [200, 200]);
+    agent.kill("SIGTERM");
+    const ended = await agent.finished;
+    assert.deepEqual([ended.code, ended.signal], [0, null], agent.stderr);
+    assert.ok(!agent.stderr.includes(first) && !agent.stderr.includes(second));
+  }
+  const audit = dir.at("state/audit.jsonl");
+  const whole = await runAgent(dir.path, ["audit", "verify", audit]);
+  assert.equal(whole.code, 0, whole.stderr);
+  const text = await Deno.readTextFile(audit);
+  assert.ok(!text.includes("anvil_"));
+  await Deno.writeTextFile(audit, text.replace('"ops"', '"opt"'));
+  const broken = await runAgent(dir.path, ["audit", "verify", audit]);
+  assert.deepEqual([broken.code, /audit_record_changed: line 1 /.test(broken.stderr)], [1, true]);
+  assert.equal((await runAgent(dir.path, ["audit", "verify", "nothing"])).code, 2);
+});
+
+Deno.test("agent process: what it refuses to start with", async () => {
+  await using dir = await tempDir();
+  await furnish(dir, agentToml());
+  const flag = "--allow-unauthenticated-loopback";
+  const run = async (toml: string, ...flags: string[]) => {
+    await Deno.writeTextFile(dir.at("agent.toml"), toml);
+    const { code, stderr } = await runAgent(dir.path, ["run", "agent.toml", ...flags]);
+    return [code, /\b([a-z]+_[a-z_]+): /.exec(stderr)?.[1]];
+  };
+  const wide = (toml: string) => toml.replace("127.0.0.1:0", "0.0.0.0:0");
+  assert.deepEqual(await run(agentToml()), [1, "tokens_required"]);
+  assert.deepEqual(await run(wide(agentToml()), flag), [2, "unauthenticated_off_loopback"]);
+  assert.deepEqual(await run(agentToml(CLIENTS)), [2, "file_absent"]);
+  await Deno.writeTextFile(dir.at("clients.toml"), "schema = 1\n", { mode: 0o600 });
+  assert.deepEqual(await run(wide(agentToml(CLIENTS))), [1, "tokens_required"]);
+  assert.deepEqual(await run(agentToml(CLIENTS), flag), [1, "auth_ambiguous"]);
+  await Deno.writeTextFile(
+    dir.at("state/ledger.sqlite"),
+    "this is no database, for sure it is not",
+  );
+  assert.deepEqual(await run(agentToml(), flag), [1, "database_corrupt"]);
+  await Deno.remove(dir.at("state/ledger.sqlite"));
+  await Deno.writeTextFile(dir.at("state/audit.jsonl"), "x\n");
+  assert.deepEqual(await run(agentToml(), flag), [1, "audit_damaged"]);
+  await Deno.remove(dir.at("state"), { recursive: true });
+  assert.deepEqual(await run(agentToml(), flag), [1, "state_unavailable"]);
+});
+
+/** Tries everything a taken-over agent would, and prints how each attempt ended. */
+const PROBE = `
+const tries = {
+  "read outside": () => Deno.readTextFile("/etc/passwd"),
+  "read up": () => Deno.readTextFile("../outside"),
+  "read /proc": () => Deno.readTextFile("/proc/self/environ"),
+  "write outside": () => Deno.writeTextFile("/tmp/anvil-permissions-probe", "x"),
+  "write /etc/anvil": () => Deno.writeTextFile("/etc/anvil/x", "x"),
+  "run a shell": () => new Deno.Command("sh", { args: ["-c", "true"] }).output(),
+  "run itself": () => new Deno.Command(Deno.execPath()).output(),
+  "connect to a public address": () => Deno.connect({ hostname: "192.0.2.1", port: 80 }),
+  "connect by name": () => Deno.connect({ hostname: "example.org", port: 80 }),
+  "all env": () => Promise.resolve(Deno.env.toObject()),
+  "host name": () => Promise.resolve(Deno.hostname()),
+  "ffi": () => Promise.resolve(Deno.dlopen("libc.so.6", {})),
+  "link out": () => Deno.symlink("/etc/passwd", "link"),
+  "read here": () => Deno.readTextFile("here"),
+  "listen": async () => Deno.listen({ hostname: "127.0.0.1", port: 0 }).close(),
+};
+for (const [name, attempt] of Object.entries(tries)) {
+  try {
+    await attempt();
+    console.log(name + ": done");
+  } catch (error) {
+    console.log(name + ": " + error.name);
+  }
+}
+`;
+
+Deno.test("the agent task's flags: what a taken-over agent could not do", async () => {
+  await using dir = await tempDir();
+  await Deno.mkdir(dir.at("home"));
+  await Deno.writeTextFile(dir.at("outside"), "secret");
+  await Deno.writeTextFile(dir.at("home/here"), "ours");
+  await Deno.writeTextFile(dir.at("home/probe.js"), PROBE);
+  const folder = dir.at("home");
+  const { stdout, stderr } = await (await agentCommand(folder, [], `${folder}/probe.js`)).output();
+  const text = new TextDecoder();
+  const ends = Object.fromEntries(
+    text.decode(stdout).trim().split("\n").map((line) => line.split(": ") as [string, string]),
+  );
+  const { "read here": read, listen, ...denied } = ends;
+  assert.deepEqual([read, listen], ["done", "done"], text.decode(stderr));
+  assert.equal(Object.keys(denied).length, 13);
+  for (const [name, end] of Object.entries(denied)) assert.equal(end, "NotCapable", name);
+  const words = await agentWords("/srv/anvil");
+  for (const name of ["-A", "--allow-all", "--allow-run", "--allow-env", "--allow-ffi"]) {
+    assert.equal(words.includes(name), false, name);
+  }
+  const runs = words.find((word) => word.startsWith("--allow-run="));
+  assert.equal(runs, "--allow-run=free,df,ss,nvidia-smi,upower");
+});
