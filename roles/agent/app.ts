@@ -23,6 +23,7 @@ import type { Ledger } from "../../lib/operation/ledger.ts";
 import { jsonShape, OPERATION_NAME } from "../../lib/operation/operation.ts";
 import type { Runner } from "../../lib/operation/runner.ts";
 import { LOOPBACK, type Principal, type Roster } from "./clients.ts";
+import { handleMcp } from "./mcp.ts";
 import { openApi } from "./openapi.ts";
 import { NOT_BEGUN, problemResponse } from "./problem_document.ts";
 
@@ -48,6 +49,7 @@ const callShape = z.strictObject({
 
 const RUNS = "/v1/operations/runs/";
 const OPERATIONS = "/v1/operations/";
+const MCP = "/mcp";
 
 /** Answers one request. */
 export async function handle(parts: AppParts, request: Request): Promise<Response> {
@@ -62,7 +64,7 @@ async function route(parts: AppParts, request: Request): Promise<Response> {
     return no("wrong_node", "this is not the node that was asked for", "check address and node");
   }
   const { path } = targetOf(request.url);
-  const posts = path.startsWith(OPERATIONS) && !path.startsWith(RUNS);
+  const posts = path === MCP || (path.startsWith(OPERATIONS) && !path.startsWith(RUNS));
   if (!posts && !GETS.has(path) && !path.startsWith(RUNS)) {
     return no("route_unknown", "there is nothing at this path", "see `GET /openapi.json`");
   }
@@ -75,6 +77,10 @@ async function route(parts: AppParts, request: Request): Promise<Response> {
   if (path === "/livez") return new Response(null, { status: 200 });
   const principal = whoAsks(parts, request);
   if (principal instanceof Response) return principal;
+  if (path === MCP) {
+    const body = await jsonOf(parts, request);
+    return body instanceof Response ? body : await handleMcp(parts, principal, request, body.value);
+  }
   if (posts) return await post(parts, request, principal, path.slice(OPERATIONS.length));
   if (path === "/v1/operations") {
     const { entries, digest } = parts.catalogue;
@@ -122,18 +128,9 @@ async function post(
   if (!OPERATION_NAME.test(name)) {
     return no("operation_unknown", "the path ends in no operation", "see `GET /v1/operations`");
   }
-  if (!request.headers.has("x-anvil-node")) {
-    return no("node_unasserted", "which node is meant was not said", "send `x-anvil-node`");
-  }
-  const type = request.headers.get("content-type") ?? "";
-  if (!/^application\/json *(;|$)/i.test(type)) {
-    return no("content_type_wrong", "expected `content-type: application/json`");
-  }
-  const bytes = await bodyOf(parts, request);
-  if (bytes instanceof Response) return bytes;
-  const read = readJson(bytes);
-  if (read.kind === "refused") return problemResponse(read);
-  const call = checkShape(callShape, read.value);
+  const body = await jsonOf(parts, request);
+  if (body instanceof Response) return body;
+  const call = checkShape(callShape, body.value);
   if (call.kind === "invalid") {
     const refusal = refuse("input_invalid", "expected `input`, and perhaps `dry_run`, `confirm`");
     return problemResponse(refusal, { ...NOT_BEGUN, problems: call.problems });
@@ -149,6 +146,24 @@ async function post(
     signal: request.signal,
   });
   return answerResponse(answer, name);
+}
+
+/** The body of a POST, read strictly once it is clear that this node is meant. */
+async function jsonOf(
+  parts: AppParts,
+  request: Request,
+): Promise<{ readonly value: Json } | Response> {
+  if (!request.headers.has("x-anvil-node")) {
+    return no("node_unasserted", "which node is meant was not said", "send `x-anvil-node`");
+  }
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^application\/json *(;|$)/i.test(type)) {
+    return no("content_type_wrong", "expected `content-type: application/json`");
+  }
+  const bytes = await bodyOf(parts, request);
+  if (bytes instanceof Response) return bytes;
+  const read = readJson(bytes);
+  return read.kind === "refused" ? problemResponse(read) : { value: read.value };
 }
 
 async function bodyOf(

@@ -63,14 +63,15 @@ export interface ProblemContext {
 /** For a refusal before anything was begun. */
 export const NOT_BEGUN: ProblemContext = { mayHaveExecuted: false, run: null, problems: [] };
 
-/** The response of a refusal. */
-export function problemResponse(refusal: Refusal, context: ProblemContext = NOT_BEGUN): Response {
-  const status = STATUSES[refusal.code] ?? 422;
-  const { mayHaveExecuted, run, problems } = context;
-  const document: { readonly [key: string]: Json } = {
+/** The document of a refusal. */
+export function problemDocument(
+  refusal: Refusal,
+  { mayHaveExecuted, run, problems }: ProblemContext = NOT_BEGUN,
+): { readonly [key: string]: Json } {
+  return {
     type: `urn:anvil:problem:${refusal.code}`,
     title: refusal.code.replaceAll("_", " "),
-    status,
+    status: statusOf(refusal),
     detail: refusal.detail,
     code: refusal.code,
     may_have_executed: mayHaveExecuted,
@@ -80,6 +81,16 @@ export function problemResponse(refusal: Refusal, context: ProblemContext = NOT_
       ? {}
       : { problems: problems.map(({ path, code, message }) => ({ path, code, message })) }),
   };
+}
+
+function statusOf({ code }: Refusal): number {
+  return STATUSES[code] ?? 422;
+}
+
+/** The response of a refusal. */
+export function problemResponse(refusal: Refusal, context: ProblemContext = NOT_BEGUN): Response {
+  const status = statusOf(refusal);
+  const document = problemDocument(refusal, context);
   const headers = new Headers({
     "content-type": "application/problem+json",
     "cache-control": "no-store",

@@ -53,6 +53,17 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
       assert.ok(typeof fact["source"] === "string" && typeof fact["at"] === "string", name);
       assert.equal(fact["value"] === null, fact["why"] !== null, name);
     }
+    const tools = await fetch(`${agent.url}/mcp`, {
+      method: "POST",
+      headers: {
+        ...bearer(first).headers,
+        "x-anvil-node": "gpu-a",
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+    });
+    assert.match(await tools.text(), /"node_facts"/); // the SDK needs no further permission
     const second = await token(dir.path, "ops");
     let seen = 0;
     for (let tries = 0; tries < 50 && seen !== 200; tries++) {

@@ -121,7 +121,7 @@ const ROLE: Room = {
   reach: "ports", // main.ts alone wires ports, and so touches Deno
   imports: EVERY_ROOM_BUT_TESTING,
   types: [],
-  packages: ["@stricli/core", "prom-client", "zod"],
+  packages: ["@modelcontextprotocol/sdk", "@stricli/core", "prom-client", "zod"],
 };
 
 /** roles/: a role never imports another role. */
