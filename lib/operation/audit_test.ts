@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { systemClock } from "../host/clock.ts";
 import { tempDir } from "../testing/temp_dir.ts";
 import { openAudit, verifyAudit } from "./audit.ts";
-import type { AuditEvent } from "./audit_record.ts";
+import { type AuditEvent, hashOf } from "./audit_record.ts";
+import { canonicalJson } from "../core/canonical_json.ts";
 
 const EVENT: AuditEvent = {
   phase: "start",
@@ -51,7 +52,10 @@ Deno.test("audit: a flipped byte, a removed line, a reordered pair, a torn end: 
   await write(path, 6);
   const whole = await Deno.readTextFile(path);
   const lines = whole.trimEnd().split("\n");
+  const forged = { ...JSON.parse(lines[2] ?? ""), principal: "nobody" };
+  const resealed = canonicalJson({ ...forged, hash: hashOf(forged) });
   const cases: [string, string, number, string][] = [
+    ["a record sealed anew", whole.replace(lines[2] ?? "", resealed), 4, "audit_chain_broken"],
     ["a changed value", whole.replace("run-2", "run-9"), 3, "audit_record_changed"],
     ["a removed line", lines.toSpliced(2, 1).join("\n") + "\n", 3, "audit_chain_broken"],
     ["the first line removed", lines.slice(1).join("\n") + "\n", 1, "audit_chain_broken"],
