@@ -26,6 +26,17 @@ export function literalIp(text: string): string | null {
   return url === null ? null : url.hostname.slice(1, -1);
 }
 
+/** Reads `192.0.2.10:8765` or `[2001:db8::1]:8765`; null when it is anything else. Port 0 is one. */
+export function parseIpAndPort(
+  text: string,
+): { readonly hostname: string; readonly port: number } | null {
+  const match = /^(?:\[([0-9a-fA-F.]*:[0-9a-fA-F:.]*)\]|([0-9.]+)):(\d{1,5})$/.exec(text);
+  if (match === null) return null;
+  const hostname = literalIp(match[1] ?? match[2] ?? "");
+  const port = Number(match[3]);
+  return hostname === null || port > 65_535 ? null : { hostname, port };
+}
+
 /** True for the address that means every address of a machine, and so names none. */
 export function isUnspecified(hostname: string): boolean {
   return hostname === "0.0.0.0" || hostname === "::";
@@ -52,19 +63,16 @@ export function parseOrigin(
   if (authority.includes("@")) {
     return refuse("endpoint_userinfo", "an endpoint holds no user name or password");
   }
-  const parts = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(authority);
-  const hostname = parts?.[1] ?? parts?.[2] ?? "";
-  if (isLocalhost(hostname)) return localhostRefused();
-  const literal = literalIp(hostname);
-  const port = Number(parts?.[3] ?? 0);
-  if (literal === null || port < 1 || port > 65_535) {
+  if (isLocalhost(authority.replace(/:\d*$/, ""))) return localhostRefused();
+  const place = parseIpAndPort(authority);
+  if (place === null || place.port === 0) {
     return refuse(
       "endpoint_not_literal",
       "expected a literal IP and a port, as 192.0.2.10:8765; a name would need a name service",
     );
   }
-  if (isUnspecified(literal)) return unspecifiedRefused();
-  return { kind: "ok", origin: { scheme: scheme as Origin["scheme"], hostname: literal, port } };
+  if (isUnspecified(place.hostname)) return unspecifiedRefused();
+  return { kind: "ok", origin: { scheme: scheme as Origin["scheme"], ...place } };
 }
 
 /** Reads the literal IP of a machine. */

@@ -5,16 +5,15 @@
  * @module
  */
 
+import { isUnspecified, parseIpAndPort } from "../../lib/core/address.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { Endpoint } from "../../lib/relay/upstream.ts";
 
+export { literalIp } from "../../lib/core/address.ts";
+
 /** Reads `127.0.0.1:8080` or `[::1]:8080`; null when it is anything else. Port 0 lets the OS choose. */
 export function parseListener(text: string): Endpoint | null {
-  const match = /^(?:\[([0-9a-fA-F.]*:[0-9a-fA-F:.]*)\]|([0-9.]+)):(\d{1,5})$/.exec(text);
-  if (match === null) return null;
-  const hostname = literalIp(match[1] ?? match[2] ?? "");
-  const port = Number(match[3]);
-  return hostname === null || port > 65_535 ? null : { hostname, port };
+  return parseIpAndPort(text);
 }
 
 /** Reads a member's `http://IP:PORT`. */
@@ -41,25 +40,13 @@ export function parseMemberEndpoint(
       "expected a literal IP and a port, as 127.0.0.1:8001; a name would need a name service",
     );
   }
-  if (endpoint.hostname === "0.0.0.0" || endpoint.hostname === "::") {
+  if (isUnspecified(endpoint.hostname)) {
     return refuse(
       "endpoint_unspecified",
       "the unspecified address is no place a member listens at",
     );
   }
   return { kind: "ok", endpoint };
-}
-
-/** The one spelling of a literal IP; null when `text` is none. */
-export function literalIp(text: string): string | null {
-  const v4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
-  if (v4 !== null) {
-    const parts = v4.slice(1).map(Number);
-    return parts.every((part, i) => part <= 255 && String(part) === v4[i + 1]) ? text : null;
-  }
-  if (!text.includes(":")) return null;
-  const url = URL.parse(`http://[${text}]/`);
-  return url === null ? null : url.hostname.slice(1, -1);
 }
 
 /** True for 127.0.0.0/8 and ::1. */

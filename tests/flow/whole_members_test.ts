@@ -20,7 +20,8 @@ async function withMembers(
     await until(
       "every member has been probed",
       async () =>
-        (await router.status()).tiers[0]?.members.every(({ state }) => state !== "unknown") === true,
+        (await router.status()).tiers[0]?.members.every(({ state }) => state !== "unknown") ===
+          true,
     );
     await run(router, engines);
   } finally {
@@ -89,10 +90,7 @@ Deno.test("a member that dies: its requests fail to their callers, the others ta
     let cut = 0;
     for (const stream of streams) {
       // Every stream ends in an empty line after one of the two; the connection stays open.
-      await until("the stream ends", async () => {
-        if (/\[DONE\]|upstream_truncated/.test(stream.text)) return true;
-        return !await stream.readMore();
-      });
+      await stream.readWhile(() => !/\[DONE\]|upstream_truncated/.test(stream.text));
       if (stream.text.includes("upstream_truncated")) cut++;
       stream.close();
     }
