@@ -112,13 +112,13 @@ Deno.test("real, anthropic: errors are the library's own, with the code", async 
     const told = nowhere.error as { request_id: string };
     assert.equal(told.request_id, nowhere.headers?.get("x-request-id"));
     assert.deepEqual(fleet.engine.counts.posts, {});
-    fleet.engine.setFault("half-event;event=5;end=reset");
+    fleet.engine.setFault("no-terminator");
     let text = "";
     const stream = clientOf(fleet, { maxRetries: 2 }).messages.stream(ask());
     stream.on("text", (piece) => void (text += piece));
     const error = await thrown(stream.finalMessage());
     assert.match(error.message, /upstream_truncated/);
-    assert.equal(text, "Anvil token 1 2");
+    assert.equal(text, SIX);
     assert.deepEqual(fleet.engine.counts.posts, { [MESSAGES]: 1 });
   });
 });
