@@ -26,10 +26,12 @@ test-real: ready ## tests against real programs: provisioned on Debian as root, 
 	@sh scripts/provision tests/real
 	@$(DENO) run -A --frozen scripts/suite.ts real
 
-ok: ready ## what must pass before a commit: format, lint, types, tests
+ok: ready ## what must pass before a commit: format, lint, types, made files, tests
 	@$(DENO) fmt --check
 	@$(DENO) lint
 	@$(DENO) check --frozen
+	@$(DENO) run -A --frozen scripts/schemas.ts --check
+	@$(DENO) run -A --frozen scripts/reference.ts --check
 	@$(DENO) run -A --frozen scripts/suite.ts test
 
 fmt: ready ## format everything
@@ -41,9 +43,9 @@ lint: ready ## lint, with the room rules of tests/rooms
 check: ready ## type check everything
 	@$(DENO) check --frozen
 
-bench: ready ## router, nginx and others side by side, as ratios
+bench: ready ## side by side with nginx and others, as ratios; ARGS="--write docs/benchmarks.md"
 	@sh scripts/provision tests/bench
-	@$(DENO) run -A --frozen tests/bench/main.ts
+	@$(DENO) run -A --frozen tests/bench/main.ts $(ARGS)
 
 clean: ## remove what make, the demo and coverage left in the tree
 	rm -rf .tools .demo coverage

@@ -14,12 +14,6 @@ export interface Origin {
   readonly port: number;
 }
 
-/** Where to listen: a literal IP and a port, 0 for one that the OS chooses. */
-export interface Listen {
-  readonly hostname: string;
-  readonly port: number;
-}
-
 /** The one spelling of a literal IP; null when `text` is none. */
 export function literalIp(text: string): string | null {
   const v4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
@@ -32,8 +26,10 @@ export function literalIp(text: string): string | null {
   return url === null ? null : url.hostname.slice(1, -1);
 }
 
-/** Reads `127.0.0.1:8080` or `[::1]:8080`; null when it is anything else. Port 0 lets the OS choose. */
-export function parseListener(text: string): Listen | null {
+/** Reads `192.0.2.10:8765` or `[2001:db8::1]:8765`; null when it is anything else. Port 0 is one. */
+export function parseIpAndPort(
+  text: string,
+): { readonly hostname: string; readonly port: number } | null {
   const match = /^(?:\[([0-9a-fA-F.]*:[0-9a-fA-F:.]*)\]|([0-9.]+)):(\d{1,5})$/.exec(text);
   if (match === null) return null;
   const hostname = literalIp(match[1] ?? match[2] ?? "");
@@ -72,19 +68,16 @@ export function parseOrigin(
   if (authority.includes("@")) {
     return refuse("endpoint_userinfo", "an endpoint holds no user name or password");
   }
-  const parts = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(authority);
-  const hostname = parts?.[1] ?? parts?.[2] ?? "";
-  if (isLocalhost(hostname)) return localhostRefused();
-  const literal = literalIp(hostname);
-  const port = Number(parts?.[3] ?? 0);
-  if (literal === null || port < 1 || port > 65_535) {
+  if (isLocalhost(authority.replace(/:\d*$/, ""))) return localhostRefused();
+  const place = parseIpAndPort(authority);
+  if (place === null || place.port === 0) {
     return refuse(
       "endpoint_not_literal",
       "expected a literal IP and a port, as 192.0.2.10:8765; a name would need a name service",
     );
   }
-  if (isUnspecified(literal)) return unspecifiedRefused();
-  return { kind: "ok", origin: { scheme: scheme as Origin["scheme"], hostname: literal, port } };
+  if (isUnspecified(place.hostname)) return unspecifiedRefused();
+  return { kind: "ok", origin: { scheme: scheme as Origin["scheme"], ...place } };
 }
 
 /** Reads the literal IP of a machine. */

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { decodeLines } from "../core/json_lines.ts";
 import { currentPath, historyPath } from "./layout.ts";
 import { type HomePorts, type HomeRefusal, homeRefusal, ofDisk } from "./ports.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { canonicalJson } from "../core/canonical_json.ts";
 import { hex } from "../core/ids.ts";
 import type { ExportedFile } from "./export_commit.ts";

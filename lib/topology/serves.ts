@@ -7,7 +7,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { ID_PATTERN } from "../core/ids.ts";
 import { pathOf, type Problem } from "../core/problem.ts";
 import { locate } from "../document/locate.ts";

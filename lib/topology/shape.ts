@@ -6,7 +6,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { parseMachineAddress, parseOrigin } from "../core/address.ts";
 import { ID_PATTERN } from "../core/ids.ts";
 import type { Refusal } from "../core/refusal.ts";

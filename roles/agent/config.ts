@@ -5,7 +5,7 @@
  */
 
 import { z } from "zod";
-import { isLoopback, parseListener, parseOrigin } from "../../lib/core/address.ts";
+import { isLoopback, parseIpAndPort, parseOrigin } from "../../lib/core/address.ts";
 import { ID_PATTERN } from "../../lib/core/ids.ts";
 import type { Checked, Problem } from "../../lib/core/problem.ts";
 import { checkShape, fault } from "../../lib/document/shape.ts";
@@ -15,7 +15,7 @@ import { RESOURCE_ROLES } from "../../lib/topology/vocabulary.ts";
 const whole = (least: number, most: number) => z.int().min(least).max(most);
 
 const listener = z.string().transform((text, ctx) => {
-  const parsed = parseListener(text);
+  const parsed = parseIpAndPort(text);
   if (parsed !== null) return parsed;
   ctx.addIssue(fault("address_malformed", "expected a literal IP and a port, as 127.0.0.1:8766"));
   return z.NEVER;
@@ -81,7 +81,7 @@ export function readConfig(text: string): Checked<AgentConfig> {
   const problems: Problem[] = shaped.kind === "invalid" ? [...shaped.problems] : [];
   // Looked at also when other parts have no shape: one run shows all there is to mend.
   const { listen, auth, roles } = table.model;
-  const at = typeof listen === "string" ? parseListener(listen) : null;
+  const at = typeof listen === "string" ? parseIpAndPort(listen) : null;
   const written = typeof auth === "object" && auth !== null && "clients" in auth;
   if (at !== null && !written && !isLoopback(at.hostname)) {
     problems.push({

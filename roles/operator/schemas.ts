@@ -4,7 +4,7 @@
  * @module
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { receiptShape } from "../../lib/home/receipt.ts";
 import { servesShape } from "../../lib/topology/serves.ts";
 import { fleetShape } from "../../lib/topology/shape.ts";

@@ -5,11 +5,16 @@
  * @module
  */
 
-import { isLoopback, parseListener } from "../../lib/core/address.ts";
+import { isLoopback, isUnspecified, parseIpAndPort } from "../../lib/core/address.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { Endpoint } from "../../lib/relay/upstream.ts";
 
-export { isLoopback, literalIp, parseListener } from "../../lib/core/address.ts";
+export { isLoopback, literalIp } from "../../lib/core/address.ts";
+
+/** Reads `127.0.0.1:8080` or `[::1]:8080`; null when it is anything else. Port 0 lets the OS choose. */
+export function parseListener(text: string): Endpoint | null {
+  return parseIpAndPort(text);
+}
 
 /** Reads a member's `http://IP:PORT`. */
 export function parseMemberEndpoint(
@@ -35,7 +40,7 @@ export function parseMemberEndpoint(
       "expected a literal IP and a port, as 127.0.0.1:8001; a name would need a name service",
     );
   }
-  if (endpoint.hostname === "0.0.0.0" || endpoint.hostname === "::") {
+  if (isUnspecified(endpoint.hostname)) {
     return refuse(
       "endpoint_unspecified",
       "the unspecified address is no place a member listens at",

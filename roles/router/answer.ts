@@ -18,15 +18,19 @@ import type { Usage } from "../../lib/relay/usage.ts";
 import { messageOf } from "./exchange_messages.ts";
 import { corsHeaders } from "./response.ts";
 
-/** Status and headers of a relayed answer; null when the member's cannot be a response. */
+/**
+ * Status and headers of a relayed answer; null when the member's cannot be a response.
+ * `crossOrigin`: a page asks, and its browser wants to know whether it may read the answer.
+ */
 export function answerHead(
   answer: UpstreamAnswer & { readonly kind: "answered" },
   watch: BodyWatch,
   requestId: string,
   tier: string,
+  crossOrigin: boolean,
 ): ResponseInit | null {
   if (answer.status < 200 || answer.status > 599) return null;
-  const headers = corsHeaders();
+  const headers = crossOrigin ? corsHeaders() : new Headers();
   try {
     for (const [name, value] of toClient(answer.headers)) {
       // A stream may get an error event of ours at its end: its length is not the member's to say.

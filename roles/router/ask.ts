@@ -314,6 +314,7 @@ export async function readAsk(
   if (complete) {
     const problem = scan.finish();
     if (problem !== null) return give(refused(problem.code, problem.detail));
+    stop(); // nothing is left to read, and the runtime holds on to it until somebody says so
   }
   return new Ask({
     scan,

@@ -204,7 +204,13 @@ export class Exchange {
     const heartbeat = tier.config.heartbeat_seconds;
     const watch = new BodyWatch(this.#route.dialect, answer.headers, answer.body.framing);
     this.#stream = watch.isStream;
-    const head = answerHead(answer, watch, this.requestId, tier.config.id);
+    const head = answerHead(
+      answer,
+      watch,
+      this.requestId,
+      tier.config.id,
+      this.#request.headers.has("origin"),
+    );
     if (head === null) {
       answer.body.cancel();
       return this.#refuse("upstream_malformed");

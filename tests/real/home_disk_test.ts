@@ -1,3 +1,4 @@
+// needs: git mount
 import assert from "node:assert/strict";
 import { materialize } from "../../lib/home/materialize.ts";
 import { openHome } from "../../lib/home/open_home.ts";
