@@ -32,6 +32,19 @@ export function tallyOf(ending: Ending): Tally & { readonly remark?: string } {
   return summary;
 }
 
+/** The files whose tests failed, each once, as `deno test` names them in its output. */
+export function failedFiles(output: string): string[] {
+  const files = new Set<string>();
+  let running: string | null = null;
+  for (const line of output.replaceAll(COLOUR, "").split(/\r?\n/)) {
+    running = /^running \d+ tests? from (\S+)$/.exec(line)?.[1] ?? running;
+    if (!/ \.\.\. FAILED( \(|$)/.test(line)) continue;
+    const file = /(?:^|\.\.\.)(\.\/\S+) => /.exec(line)?.[1] ?? running;
+    if (file !== null) files.add(file);
+  }
+  return [...files];
+}
+
 /** The line that ends a suite's output. `.ci/run` reads it. */
 export function tallyLine(label: string, { passed, failed, skipped }: Tally): string {
   return `${label}: ${passed} passed, ${failed} failed, ${skipped} skipped`;

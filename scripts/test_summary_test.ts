@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { tallyLine, tallyOf } from "./test_summary.ts";
+import { failedFiles, tallyLine, tallyOf } from "./test_summary.ts";
 
 Deno.test("every shape of deno's summary is read", () => {
   const shapes: readonly (readonly [string, number, number, number, number])[] = [
@@ -48,4 +48,15 @@ Deno.test("the line for .ci/run", () => {
     tallyLine("real", { passed: 1, failed: 2, skipped: 3 }),
     "real: 1 passed, 2 failed, 3 skipped",
   );
+});
+
+Deno.test("the files of failed tests, in parallel and one by one", () => {
+  const parallel = "./a_test.ts => x ... ok (1ms)\n./lib/b_test.ts => y ... FAILED (2ms)\n" +
+    "in front ..../lib/c_test.ts => z ... FAILED (2s)\n./lib/b_test.ts => w ... FAILED (1ms)\n";
+  assert.deepEqual(failedFiles(parallel), ["./lib/b_test.ts", "./lib/c_test.ts"]);
+  const serial =
+    "running 2 tests from ./d_test.ts\nx ... ok (1ms)\ny ... \u001b[31mFAILED\u001b[0m (1ms)\n" +
+    "running 1 test from ./e_test.ts\nz ... ok (1ms)\n";
+  assert.deepEqual(failedFiles(serial), ["./d_test.ts"]);
+  assert.deepEqual(failedFiles("ok | 1 passed | 0 failed (1ms)"), []);
 });
