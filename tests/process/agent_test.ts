@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
 import { agentToml } from "../support/agent.ts";
-import { agentCommand, AgentProcess, agentWords, runAgent } from "../support/agent_process.ts";
+import { AgentProcess } from "../support/agent_process.ts";
+import { roleCommand, roleWords, runRole } from "../support/role_process.ts";
 
 const CLIENTS = '[auth]\nclients = "clients.toml"\n';
 
@@ -12,7 +13,7 @@ async function furnish(dir: TempDir, toml: string): Promise<void> {
 
 async function token(folder: string, name: string, ...scopes: string[]): Promise<string> {
   const flags = scopes.flatMap((scope) => ["--scope", scope]);
-  const done = await runAgent(folder, ["tokens", "add", "clients.toml", name, ...flags]);
+  const done = await runRole("agent", folder, ["tokens", "add", "clients.toml", name, ...flags]);
   assert.equal(done.code, 0, done.stderr);
   return done.stdout.trim();
 }
@@ -22,12 +23,12 @@ const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` }
 Deno.test("agent process: tokens, health, rotation without a restart, audit, SIGTERM", async () => {
   await using dir = await tempDir();
   await furnish(dir, agentToml(CLIENTS));
-  const unsaid = await runAgent(dir.path, ["tokens", "add", "clients.toml", "x"]);
+  const unsaid = await runRole("agent", dir.path, ["tokens", "add", "clients.toml", "x"]);
   assert.deepEqual([unsaid.code, /scope_required/.test(unsaid.stderr)], [1, true]);
   const wrong = ["tokens", "add", "clients.toml", "x", "--scope", "infer"];
-  assert.equal((await runAgent(dir.path, wrong)).code, 2);
+  assert.equal((await runRole("agent", dir.path, wrong)).code, 2);
   const first = await token(dir.path, "ops", "node.*:read");
-  const check = await runAgent(dir.path, ["check", "agent.toml", "--json"]);
+  const check = await runRole("agent", dir.path, ["check", "agent.toml", "--json"]);
   assert.deepEqual(JSON.parse(check.stdout).data, { node: "gpu-a", roles: ["gateway"] });
   {
     await using agent = await AgentProcess.start(dir.path);
@@ -77,14 +78,14 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
     assert.ok(!agent.stderr.includes(first) && !agent.stderr.includes(second));
   }
   const audit = dir.at("state/audit.jsonl");
-  const whole = await runAgent(dir.path, ["audit", "verify", audit]);
+  const whole = await runRole("agent", dir.path, ["audit", "verify", audit]);
   assert.equal(whole.code, 0, whole.stderr);
   const text = await Deno.readTextFile(audit);
   assert.ok(!text.includes("anvil_"));
   await Deno.writeTextFile(audit, text.replace('"ops"', '"opt"'));
-  const broken = await runAgent(dir.path, ["audit", "verify", audit]);
+  const broken = await runRole("agent", dir.path, ["audit", "verify", audit]);
   assert.deepEqual([broken.code, /audit_record_changed: line 1 /.test(broken.stderr)], [1, true]);
-  assert.equal((await runAgent(dir.path, ["audit", "verify", "nothing"])).code, 2);
+  assert.equal((await runRole("agent", dir.path, ["audit", "verify", "nothing"])).code, 2);
 });
 
 Deno.test("agent process: what it refuses to start with", async () => {
@@ -93,7 +94,7 @@ Deno.test("agent process: what it refuses to start with", async () => {
   const flag = "--allow-unauthenticated-loopback";
   const run = async (toml: string, ...flags: string[]) => {
     await Deno.writeTextFile(dir.at("agent.toml"), toml);
-    const { code, stderr } = await runAgent(dir.path, ["run", "agent.toml", ...flags]);
+    const { code, stderr } = await runRole("agent", dir.path, ["run", "agent.toml", ...flags]);
     return [code, /\b([a-z]+_[a-z_]+): /.exec(stderr)?.[1]];
   };
   const wide = (toml: string) => toml.replace("127.0.0.1:0", "0.0.0.0:0");
@@ -151,7 +152,8 @@ Deno.test("the agent task's flags: what a taken-over agent could not do", async 
   await Deno.writeTextFile(dir.at("home/here"), "ours");
   await Deno.writeTextFile(dir.at("home/probe.js"), PROBE);
   const folder = dir.at("home");
-  const { stdout, stderr } = await (await agentCommand(folder, [], `${folder}/probe.js`)).output();
+  const { stdout, stderr } = await (await roleCommand("agent", folder, [], `${folder}/probe.js`))
+    .output();
   const text = new TextDecoder();
   const ends = Object.fromEntries(
     text.decode(stdout).trim().split("\n").map((line) => line.split(": ") as [string, string]),
@@ -160,7 +162,7 @@ Deno.test("the agent task's flags: what a taken-over agent could not do", async 
   assert.deepEqual([read, listen], ["done", "done"], text.decode(stderr));
   assert.equal(Object.keys(denied).length, 13);
   for (const [name, end] of Object.entries(denied)) assert.equal(end, "NotCapable", name);
-  const words = await agentWords("/srv/anvil");
+  const words = await roleWords("agent", "/srv/anvil");
   for (const name of ["-A", "--allow-all", "--allow-run", "--allow-env", "--allow-ffi"]) {
     assert.equal(words.includes(name), false, name);
   }

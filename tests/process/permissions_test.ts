@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
-import { routerCommand, routerWords } from "../support/router_process.ts";
+import { roleCommand, roleWords } from "../support/role_process.ts";
 
 /** Tries everything a taken-over router would, and prints how each attempt ended. */
 const PROBE = `
@@ -43,7 +43,7 @@ Deno.test("the router task's flags: what a taken-over router could not do", asyn
   await Deno.writeTextFile(dir.at("home/here"), "ours");
   await Deno.writeTextFile(dir.at("home/probe.js"), PROBE);
   const folder = dir.at("home");
-  const command = await routerCommand(folder, [], `${folder}/probe.js`);
+  const command = await roleCommand("router", folder, [], `${folder}/probe.js`);
   const { stdout, stderr } = await command.output();
   const text = new TextDecoder();
   const ends = Object.fromEntries(
@@ -59,7 +59,7 @@ Deno.test("the router task's flags: what a taken-over router could not do", asyn
 });
 
 Deno.test("the router task grants nothing without bounds", async () => {
-  const words = await routerWords("/srv/anvil");
+  const words = await roleWords("router", "/srv/anvil");
   for (const name of ["-A", "--allow-all", "--allow-run", "--allow-env", "--allow-ffi"]) {
     assert.equal(words.some((word) => word === name || word.startsWith(`${name}=`)), false, name);
   }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
-import { furnish, runRouter } from "../support/router_process.ts";
+import { runRole } from "../support/role_process.ts";
+import { furnish } from "../support/router_process.ts";
 import { routerTable, routerToml, type Section } from "../support/router_toml.ts";
 import { stringify } from "smol-toml";
 
@@ -71,7 +72,10 @@ Deno.test("check and run refuse a broken file: path, code, exit 2, nothing start
   // `check` on all at once, `run` on a few: a process each, and two cores.
   for (const [index, [what, broken, path, code]] of BROKEN.entries()) {
     await Deno.writeTextFile(dir.at("router.toml"), stringify(broken));
-    const done = await runRouter(dir.path, [index % 4 === 0 ? "run" : "check", "router.toml"]);
+    const done = await runRole("router", dir.path, [
+      index % 4 === 0 ? "run" : "check",
+      "router.toml",
+    ]);
     assert.equal(done.code, 2, `${what}: ${done.stderr}`);
     assert.equal(done.stdout, "", what);
     const line = done.stderr.split("\n").find((one) => one.includes(`: ${path}: `));
@@ -86,7 +90,7 @@ Deno.test("check names every problem at once, as text and as JSON", async () => 
   await furnish(dir.path, settings);
   const broken = { ...table, extra: 1, node: 7, aliases: { x: "none" }, tiers: [tier, tier] };
   await Deno.writeTextFile(dir.at("router.toml"), stringify(broken));
-  const done = await runRouter(dir.path, ["check", "--json", "router.toml"]);
+  const done = await runRole("router", dir.path, ["check", "--json", "router.toml"]);
   assert.equal(done.code, 2);
   const envelope = JSON.parse(done.stdout) as {
     ok: boolean;
@@ -99,15 +103,15 @@ Deno.test("check names every problem at once, as text and as JSON", async () => 
 
 Deno.test("no file, no TOML, no text: exit 2, and the place in the file", async () => {
   await using dir = await tempDir();
-  const absent = await runRouter(dir.path, ["check", "none.toml"]);
+  const absent = await runRole("router", dir.path, ["check", "none.toml"]);
   assert.equal(absent.code, 2);
   assert.match(absent.stderr, /^none\.toml: \$: file_absent: /);
   await Deno.writeTextFile(dir.at("bad.toml"), 'schema = 1\nnode = "x\n');
-  const syntax = await runRouter(dir.path, ["run", "bad.toml"]);
+  const syntax = await runRole("router", dir.path, ["run", "bad.toml"]);
   assert.equal(syntax.code, 2);
   assert.match(syntax.stderr, /^bad\.toml:2(:\d+)?: /);
   await Deno.writeFile(dir.at("bytes.toml"), Uint8Array.of(0xff, 0xfe, 0x00));
-  const bytes = await runRouter(dir.path, ["check", "bytes.toml"]);
+  const bytes = await runRole("router", dir.path, ["check", "bytes.toml"]);
   assert.equal(bytes.code, 2);
   assert.match(bytes.stderr, /not_utf8/);
 });
@@ -117,7 +121,7 @@ Deno.test("the clients file: missing, or readable by others: exit 2, and what to
   await furnish(dir.path, settings);
   await Deno.remove(dir.at("clients.toml"));
   for (const command of ["check", "run"]) {
-    const missing = await runRouter(dir.path, [command, "router.toml"]);
+    const missing = await runRole("router", dir.path, [command, "router.toml"]);
     assert.equal(missing.code, 2, command);
     assert.match(missing.stderr, /clients\.toml: \$: file_absent: .*tokens add/, command);
   }
@@ -125,7 +129,7 @@ Deno.test("the clients file: missing, or readable by others: exit 2, and what to
   await furnish(dir.path, settings);
   for (const [mode, command] of [[0o644, "run"], [0o640, "check"], [0o606, "check"]] as const) {
     await Deno.chmod(dir.at("clients.toml"), mode);
-    const open = await runRouter(dir.path, [command, "router.toml"]);
+    const open = await runRole("router", dir.path, [command, "router.toml"]);
     assert.equal(open.code, 2, mode.toString(8));
     assert.match(open.stderr, /clients\.toml: \$: [a-z_]+: .*chmod 600/, mode.toString(8));
   }
@@ -138,7 +142,7 @@ Deno.test("a port in use: exit 1, and what to do", async () => {
     const listen = { data: "127.0.0.1:0", admin: "127.0.0.1:0" };
     const busy = { ...listen, [listener]: `127.0.0.1:${taken.addr.port}` };
     await furnish(dir.path, { ...settings, top: { listen: busy } });
-    const done = await runRouter(dir.path, ["run", "router.toml"]);
+    const done = await runRole("router", dir.path, ["run", "router.toml"]);
     assert.equal(done.code, 1, done.stderr);
     assert.match(done.stderr, new RegExp(`port_in_use: .*${taken.addr.port}`));
     assert.match(done.stderr, /next: .*another port/);
@@ -149,12 +153,12 @@ Deno.test("a good file: check says so, exit 0; a wrong command line: exit 2", as
   await using dir = await tempDir();
   await furnish(dir.path, settings);
   assert.ok(routerToml(settings).includes("llm.primary"));
-  const good = await runRouter(dir.path, ["check", "router.toml"]);
+  const good = await runRole("router", dir.path, ["check", "router.toml"]);
   assert.equal(good.code, 0, good.stderr);
   assert.match(good.stdout, /primary.*org\/model.*llm\.primary/);
   assert.match(good.stdout, /sha256 [0-9a-f]{64}/);
   for (const args of [["chekc"], ["check"], ["check", "router.toml", "more"], ["run", "--nope"]]) {
-    const wrong = await runRouter(dir.path, args);
+    const wrong = await runRole("router", dir.path, args);
     assert.equal(wrong.code, 2, `${args}: ${wrong.stderr}`);
     assert.notEqual(wrong.stderr, "");
   }

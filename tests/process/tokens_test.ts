@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { startEngine } from "../fixtures/engine.ts";
 import { exchange, parseResponse } from "../fixtures/raw_client.ts";
-import { runRouter, withRouterProcess } from "../support/router_process.ts";
+import { runRole } from "../support/role_process.ts";
+import { withRouterProcess } from "../support/router_process.ts";
 import { TOKEN } from "../support/router_toml.ts";
 import { ask, askBody, CHAT } from "../support/stream_reader.ts";
 import { pause, until } from "../support/wait.ts";
@@ -15,7 +16,7 @@ async function statusFor(port: number, token: string): Promise<number> {
 }
 
 async function add(folder: string, name: string, ...more: string[]): Promise<string> {
-  const done = await runRouter(folder, ["tokens", "add", CLIENTS, name, ...more]);
+  const done = await runRole("router", folder, ["tokens", "add", CLIENTS, name, ...more]);
   assert.equal(done.code, 0, done.stderr);
   const token = done.stdout.trim();
   assert.match(token, /^anvil_[A-Za-z0-9_-]{43}$/);
@@ -24,7 +25,7 @@ async function add(folder: string, name: string, ...more: string[]): Promise<str
 }
 
 async function list(folder: string) {
-  const done = await runRouter(folder, ["tokens", "list", "--json", CLIENTS]);
+  const done = await runRole("router", folder, ["tokens", "list", "--json", CLIENTS]);
   assert.equal(done.code, 0, done.stderr);
   const { data } = JSON.parse(done.stdout) as {
     data: readonly { client: string; scopes: readonly string[]; id: string; state: string }[];
@@ -36,7 +37,7 @@ Deno.test("tokens: added, listed, revoked; only the hash is stored, in a private
   await using dir = await tempDir();
   const token = await add(dir.path, "laptop");
   const watch = ["--scope", "observe", "--scope", "admin", "--out", "watch.token"];
-  const out = await runRouter(dir.path, ["tokens", "add", CLIENTS, "watch", ...watch]);
+  const out = await runRole("router", dir.path, ["tokens", "add", CLIENTS, "watch", ...watch]);
   assert.equal(out.code, 0, out.stderr);
   assert.equal(out.stdout, "");
   const watchToken = (await Deno.readTextFile(dir.at("watch.token"))).trim();
@@ -54,13 +55,13 @@ Deno.test("tokens: added, listed, revoked; only the hash is stored, in a private
     ["watch", "observe,admin", "valid"],
   ]);
   const id = rows[0]?.id ?? "";
-  const revoked = await runRouter(dir.path, ["tokens", "revoke", CLIENTS, id]);
+  const revoked = await runRole("router", dir.path, ["tokens", "revoke", CLIENTS, id]);
   assert.equal(revoked.code, 0, revoked.stderr);
   assert.deepEqual((await list(dir.path)).map(({ client }) => client), ["watch"]);
-  const again = await runRouter(dir.path, ["tokens", "revoke", CLIENTS, id]);
+  const again = await runRole("router", dir.path, ["tokens", "revoke", CLIENTS, id]);
   assert.equal(again.code, 1);
   assert.match(again.stderr, /^token_unknown: /);
-  const bad = await runRouter(dir.path, ["tokens", "add", CLIENTS, "Bad Name"]);
+  const bad = await runRole("router", dir.path, ["tokens", "add", CLIENTS, "Bad Name"]);
   assert.equal(bad.code, 2, bad.stderr);
 });
 
@@ -68,7 +69,7 @@ Deno.test("two people add at once: both find their token", async () => {
   await using dir = await tempDir();
   const names = ["one", "two", "three"];
   const done = await Promise.all(
-    names.map((name) => runRouter(dir.path, ["tokens", "add", CLIENTS, name])),
+    names.map((name) => runRole("router", dir.path, ["tokens", "add", CLIENTS, name])),
   );
   const added = names.filter((_, index) => done[index]?.code === 0);
   // Who does not get the lock is told so, and nothing of theirs is stored.
@@ -93,7 +94,7 @@ Deno.test("a rotation without a gap: old and new at once, then the old one is re
         assert.equal(await statusFor(router.port, TOKEN), 200, "the old one goes on");
         return await statusFor(router.port, fresh) === 200;
       }, 5000);
-      const revoked = await runRouter(dir.path, ["tokens", "revoke", CLIENTS, "tk-tester"]);
+      const revoked = await runRole("router", dir.path, ["tokens", "revoke", CLIENTS, "tk-tester"]);
       assert.equal(revoked.code, 0, revoked.stderr);
       await until("the old token is refused", async () => {
         assert.equal(await statusFor(router.port, fresh), 200, "the new one never fails");

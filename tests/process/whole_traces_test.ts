@@ -3,7 +3,8 @@ import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { startEngine } from "../fixtures/engine.ts";
 import { exchange, parseResponse } from "../fixtures/raw_client.ts";
 import { freePort } from "../support/free_port.ts";
-import { furnish, routerWords } from "../support/router_process.ts";
+import { roleWords } from "../support/role_process.ts";
+import { furnish } from "../support/router_process.ts";
 import { TOKEN } from "../support/router_toml.ts";
 import { ask, askBody, CHAT } from "../support/stream_reader.ts";
 import { until } from "../support/wait.ts";
@@ -47,7 +48,7 @@ Deno.test("traces reach a collector when the user asks for them, and hold no tok
       top: { listen: { data: `127.0.0.1:${data}`, admin: `127.0.0.1:${admin}` } },
     });
     const router = new Deno.Command(Deno.execPath(), {
-      args: [...await routerWords(dir.path), "run", "router.toml"],
+      args: [...await roleWords("router", dir.path), "run", "router.toml"],
       cwd: dir.path,
       env: {
         NO_COLOR: "1",

@@ -4,73 +4,11 @@
  * @module
  */
 
-import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
+import { type Finished, roleCommand } from "./role_process.ts";
 import { clientsToml, type RouterSettings, routerToml } from "./router_toml.ts";
 import { type Status, statusAt } from "./router.ts";
 import { until, within } from "./wait.ts";
-
-const root = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
-
-/** How a process ended, and what it said. */
-export interface Finished {
-  readonly code: number;
-  readonly signal: Deno.Signal | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** The words after `deno` in the `router` task, the program's path last, started from `folder`. */
-export async function routerWords(folder: string): Promise<string[]> {
-  const config = JSON.parse(await Deno.readTextFile(`${root}/deno.json`)) as {
-    readonly tasks: { readonly router: { readonly command: string } };
-  };
-  const line = config.tasks.router.command;
-  const start = line.indexOf(" deno run ");
-  assert.notEqual(start, -1, "the router task runs no deno");
-  const words = [...line.slice(start + " deno ".length).matchAll(/"([^"]*)"|(\S+)/g)]
-    .map((match) => (match[1] ?? match[2]) as string)
-    .map((word) => word.replaceAll("$root", root).replaceAll("$INIT_CWD", folder));
-  assert.ok(words.every((word) => !/[$`'&|;<>]/.test(word)), `a shell is needed: ${line}`);
-  assert.equal(words.at(-1), `${root}/roles/router/main.ts`);
-  return words;
-}
-
-/** A command with the task's permissions; `program` stands in for the router's main module. */
-export async function routerCommand(
-  folder: string,
-  args: readonly string[],
-  program?: string,
-): Promise<Deno.Command> {
-  const words = await routerWords(folder);
-  if (program !== undefined) words.splice(-1, 1, program);
-  const env: Record<string, string> = { NO_COLOR: "1" };
-  for (const name of ["HOME", "DENO_DIR", "PATH", "SystemRoot", "LOCALAPPDATA", "TMPDIR"]) {
-    const value = Deno.env.get(name);
-    if (value !== undefined) env[name] = value;
-  }
-  return new Deno.Command(Deno.execPath(), {
-    args: [...words, ...args],
-    cwd: folder,
-    clearEnv: true,
-    env,
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  });
-}
-
-/** Runs a command of the router to its end; one that has none is killed, which its code shows. */
-export async function runRouter(folder: string, args: readonly string[]): Promise<Finished> {
-  const command = await routerCommand(folder, args);
-  await using child = command.spawn();
-  const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
-  const { code, signal, stdout, stderr } = await child.output();
-  clearTimeout(timer);
-  const text = new TextDecoder();
-  return { code, signal, stdout: text.decode(stdout), stderr: text.decode(stderr) };
-}
 
 /** Writes `router.toml` and the clients file into a folder, with a folder for state. */
 export async function furnish(folder: string, settings: RouterSettings): Promise<void> {
@@ -98,7 +36,7 @@ export class RouterProcess implements AsyncDisposable {
 
   /** Starts `anvil-router run router.toml` in `folder` and waits until it listens. */
   static async start(folder: string, { waitReady = true } = {}): Promise<RouterProcess> {
-    const command = await routerCommand(folder, ["run", "router.toml"]);
+    const command = await roleCommand("router", folder, ["run", "router.toml"]);
     const router = new RouterProcess(folder, command.spawn());
     try {
       await until("the router listens", () => router.#findPorts(), 30_000);

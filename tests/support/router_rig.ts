@@ -15,6 +15,7 @@ import { tcpDial } from "../../lib/host/dial.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemRandom } from "../../lib/host/random.ts";
 import { serve } from "../../lib/host/serve.ts";
+import { DIALECTS } from "../../lib/relay/dialect.ts";
 import { http1Upstream } from "../../lib/relay/http1.ts";
 import { readClients, Roster } from "../../roles/router/clients.ts";
 import { readConfig } from "../../roles/router/config.ts";
@@ -28,16 +29,7 @@ import { until } from "./wait.ts";
 export const ADMIN = `anvil_${"adminkey".repeat(5)}T`;
 
 /** Every dialect there is: what a tier of the whole router may declare. */
-export const ALL_DIALECTS = [
-  "openai-chat",
-  "openai-completions",
-  "openai-responses",
-  "openai-embeddings",
-  "openai-speech",
-  "openai-transcriptions",
-  "anthropic-messages",
-  "rerank",
-] as const;
+export const ALL_DIALECTS = DIALECTS;
 
 /** A clients file with one client per scope. */
 export function scopedClients(): string {
