@@ -54,6 +54,8 @@ export type SendFailure =
   | "connect_refused" // somebody said no: nothing listens there
   | "connect_unreachable" // no route, or the network said no
   | "connect_timeout" // nobody answered within connectMs
+  | "connect_tls" // somebody answered, and no TLS session came of it
+  | "connect_local" // this machine could not try: permission, descriptors, addresses of its own
   | "closed_before_head" // the member closed, or reset, before a whole response head
   | "malformed_head" // what came back is not an HTTP/1 response head we understand
   | "body_failed" // the request body ended short or threw: the request was never complete

@@ -92,7 +92,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: PURE,
     packages: ["zod"],
   },
-  dispatch: { reach: "pure", imports: CORE, types: PURE, packages: [], planned: true },
+  dispatch: { reach: "pure", imports: ["core", "topology"], types: PURE, packages: [] },
   testing: {
     reach: "world",
     imports: [
