@@ -33,12 +33,13 @@ export class CatalogueShelf {
     ask: () => Promise<Exchanged>,
   ): Promise<ShelfEntry | null> {
     if (typeof digest !== "string") return null;
-    const known = this.#known.get(digest) ?? this.#ask(digest, ask);
+    const theirs = this.#known.get(digest);
+    const entries = theirs === undefined ? null : await theirs;
+    if (entries !== null) return entries.get(name) ?? null;
+    // Nobody asked yet, or an agent that was asked gave nothing: this one may do better.
+    const known = this.#ask(digest, ask);
     this.#known.set(digest, known);
-    const entries = await known;
-    // The next agent may do better.
-    if (entries === null && this.#known.get(digest) === known) this.#known.delete(digest);
-    return entries?.get(name) ?? null;
+    return (await known)?.get(name) ?? null;
   }
 
   async #ask(

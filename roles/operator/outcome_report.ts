@@ -94,11 +94,13 @@ export function reportOutcomes(
       ]),
     ));
   }
-  for (const { path, code, message, next_step } of problems) {
+  // A table of the fleet says in its last column why.
+  const told = whole === undefined ? problems : [];
+  for (const { path, code, message, next_step } of told) {
     const next = next_step === undefined ? "" : `\n  next: ${next_step}`;
     context.terminal.err(`${path}: ${code}: ${message}${next}\n`);
   }
-  const alone = plan.hosts.length === 1 ? only : undefined;
+  const alone = whole === undefined && plan.hosts.length === 1 ? only : undefined;
   if (alone !== undefined && alone.kind !== "done") {
     context.terminal.err(
       `${alone.host}: ${alone.kind}${alone.notSent ? ", and nothing was sent" : ""}\n`,
