@@ -37,7 +37,8 @@ Deno.test("failing: a mutation of which something may have left is may_have_exec
 Deno.test("failing: SSH may be asked for after three failures of the connection, and no other", () => {
   const allowed = CODES.filter((code) => {
     const outcome = fellBy("a", "proof", "mutate", { kind: "failed", code, sent: "no" });
-    return outcome?.failure != null && SSH_AFTER[outcome.failure];
+    const failure = outcome?.failure ?? null;
+    return failure !== null && SSH_AFTER[failure];
   });
   assert.deepEqual(allowed, ["connect_refused", "connect_unreachable", "connect_timeout"]);
 });
