@@ -10,6 +10,7 @@
 import type { Clock } from "../../lib/core/clock.ts";
 import { hex, type RandomBytes } from "../../lib/core/ids.ts";
 import type { TryLock } from "../../lib/core/lock.ts";
+import type { ReadPlainFile } from "../../lib/core/plain_file.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { Remarks } from "../../lib/core/remarks.ts";
 import type { Build } from "../../lib/core/version.ts";
@@ -26,6 +27,7 @@ import { type AppParts, handle } from "./app.ts";
 import type { Roster } from "./clients.ts";
 import type { AgentConfig } from "./config.ts";
 import type { FactPorts } from "./facts.ts";
+import { configOperations } from "./operations/config.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
 import { routerOperations } from "./operations/router.ts";
@@ -37,6 +39,7 @@ export interface AgentPorts {
   readonly remarks: Remarks;
   readonly build: Build;
   readonly facts: FactPorts;
+  readonly readPlain: ReadPlainFile;
   readonly upstream: Upstream;
   readonly tryLock: TryLock;
   readonly listen: (
@@ -136,6 +139,11 @@ function listen(
       ledger,
       cancel: (id) => runner.cancel(id),
       isLive: (id) => runner.isLive(id),
+    }),
+    ...configOperations({
+      roots: config.config.roots,
+      roles: config.roles,
+      read: ports.readPlain,
     }),
     ...routerOperations({
       upstream: ports.upstream,
