@@ -26,7 +26,7 @@ import { Runner } from "../../lib/operation/runner.ts";
 import { type AppParts, handle } from "./app.ts";
 import type { Roster } from "./clients.ts";
 import type { AgentConfig } from "./config.ts";
-import type { FactPorts } from "./facts.ts";
+import type { FactPorts } from "./facts/fact.ts";
 import { configOperations } from "./operations/config.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
