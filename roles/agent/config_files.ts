@@ -62,6 +62,8 @@ export interface ConfigRow {
   readonly kind: ConfigKind;
   readonly root: string;
   readonly name: string;
+  /** False: the host's roles have no use for it, and yet it is there. */
+  readonly expected: boolean;
   readonly state: "present" | "absent" | "refused";
   /** In bytes. */
   readonly size: number | null;
@@ -81,16 +83,29 @@ export interface ConfigSeen {
   readonly bytes: Uint8Array<ArrayBuffer> | null;
 }
 
-/** Looks at every file this host may have, in the order of roots and table. */
+/**
+ * Looks for every file of the table, in the order of roots and table. One that the roles do not ask
+ * for is told only when it is there.
+ */
 export async function lookAtConfig(places: ConfigPlaces): Promise<readonly ConfigSeen[]> {
   const seen: ConfigSeen[] = [];
   for (const root of places.roots) {
     for (const kind of CONFIG_KINDS) {
       const { name, roles }: ConfigFile = CONFIG_FILES[kind];
-      if (roles !== null && !roles.some((role) => places.roles.includes(role))) continue;
-      const nothing = { kind, root, name, size: null, sha256: null, modified_at: null, mode: null };
+      const expected = roles === null || roles.some((role) => places.roles.includes(role));
+      const nothing = {
+        kind,
+        root,
+        name,
+        expected,
+        size: null,
+        sha256: null,
+        modified_at: null,
+        mode: null,
+      };
       const read = await places.read(root, name, MOST_BYTES);
       if (read.kind === "absent") {
+        if (!expected) continue;
         seen.push({ row: { ...nothing, state: "absent", code: null }, bytes: null });
       } else if (read.kind === "refused") {
         seen.push({ row: { ...nothing, state: "refused", code: read.code }, bytes: null });

@@ -5,6 +5,7 @@ import { type AgentRig, agentToml, startAgentRig, TOKENS } from "../support/agen
 interface Row {
   readonly kind: string;
   readonly root: string;
+  readonly expected: boolean;
   readonly state: string;
   readonly code: string | null;
   readonly size: number | null;
@@ -67,8 +68,12 @@ Deno.test("config.*: what a host has follows its roles; links and second names a
     const denied = await rig.call("config.export", {}, { token: TOKENS.reader });
     assert.equal(denied.code, "scope_missing");
   }
-  // An evaluation laptop has neither a router's file nor one of serves.
+  // An evaluation laptop needs neither a router's file nor one of serves, but says that it has one.
   await using rig = await startAgentRig(dir.path, [], { roles: ["evaluation"] });
+  const unexpected = (await asked(rig, "inventory")).files.filter(({ expected }) => !expected);
+  assert.deepEqual(unexpected.map(({ kind }) => kind), ["router", "serves"]);
+  await Deno.remove(dir.at("serves.toml"));
+  await Deno.remove(dir.at("router.toml"));
   assert.deepEqual((await asked(rig, "inventory")).files.map(({ kind }) => kind), [
     "agent",
     "clients",

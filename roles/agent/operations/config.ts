@@ -23,6 +23,7 @@ const row = z.strictObject({
   kind,
   root: text,
   name: text,
+  expected: z.boolean(),
   state: z.enum(["present", "absent", "refused"]),
   size: z.int().nullable(),
   sha256: text.nullable(),
