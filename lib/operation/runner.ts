@@ -22,7 +22,7 @@ import type { Catalogue } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Operation, OperationContext, Prepared } from "./operation.ts";
 import { type Answer, answerOf, type Call, plain } from "./answer.ts";
-import type { RunEnd, RunView } from "./run_record.ts";
+import { BEGUN, type RunEnd, type RunView } from "./run_record.ts";
 import { bounded, LiveRun, type Stop, stopEnd } from "./live_run.ts";
 
 /** How much runs at once. */
@@ -86,7 +86,23 @@ export class Runner {
         duration_ms: null,
       }, true);
     }
+    this.#endOpenStarts();
     return left;
+  }
+
+  /** Ends starts that a power cut left without an end, by what the ledger knows of them. */
+  #endOpenStarts(): void {
+    const { audit, ledger } = this.#ports;
+    for (const start of audit.openStarts()) {
+      const run = ledger.get(start.call);
+      audit.append({
+        ...start,
+        phase: "end",
+        // Without a row the call had not come to its claim: nothing was begun.
+        outcome: run === null || run.state === "running" ? "failed" : run.state,
+        code: run === null ? "operation_interrupted" : run.code,
+      }, true);
+    }
   }
 
   /** Does what is asked, or says why not. Never rejects for what an operation does. */
@@ -218,7 +234,8 @@ export class Runner {
       const [outcome, code] = answer.kind === "done"
         ? [answer.known ? "known" : "done", null] as const
         : [answer.run?.state === "failed" ? "failed" : "refused", answer.code] as const;
-      audit.append(event({ phase: "end", outcome, code }), apply);
+      // The ledger is on the disk: a power cut that takes this line is mended by the next start.
+      audit.append(event({ phase: "end", outcome, code }), false);
     } catch (error) {
       // It happened, and the ledger says so: the answer stands.
       remarks.error("the end of {operation} is not in the audit: {error}", {
@@ -314,7 +331,7 @@ export class Runner {
       if (planned.kind === "refused") return planned;
       controller.signal.throwIfAborted();
       // From here on the truth is `unknown` until the operation says more.
-      ledger.step(id, "run", "unknown");
+      ledger.step(id, BEGUN, "unknown");
       return await planned.value.run(context);
     })();
     const ended = await bounded(work, controller, this.#times(operation));
