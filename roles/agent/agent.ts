@@ -54,6 +54,10 @@ export interface AgentPorts {
 
 /** A stopped operation may take so many milliseconds to notice. */
 const GRACE_MS = 2000;
+/** A ledger of so many bytes is looked through at start: about a second. */
+const CHECKED_BYTES = 64 * 1024 * 1024;
+/** Nobody else writes the ledger; everything waits while somebody does, so not for long. */
+const BUSY_MS = 500;
 /** The last answers may take so long to leave, in milliseconds. */
 const CLOSING_MS = 1000;
 
@@ -82,7 +86,8 @@ export async function startAgent(config: AgentConfig, ports: AgentPorts): Promis
   }
   const opened = openDatabase(within(config.state, "ledger.sqlite"), {
     migrations: LEDGER_MIGRATIONS,
-    quickCheck: true,
+    quickCheckBytes: CHECKED_BYTES,
+    busyMs: BUSY_MS,
   });
   const close = async () => {
     audit.audit.close();

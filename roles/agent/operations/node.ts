@@ -52,6 +52,7 @@ export function nodeOperations(parts: NodeParts): Operation[] {
       brief: "Which node this is, and which software",
       effect: "read",
       roles: null,
+      vital: true,
       deadlineMs: 1000,
       input: nothing,
       output: z.strictObject({
@@ -82,6 +83,7 @@ export function nodeOperations(parts: NodeParts): Operation[] {
       brief: "How the agent is: epoch, start, ledger, disk",
       effect: "read",
       roles: null,
+      vital: true,
       deadlineMs: 10_000,
       input: nothing,
       output: z.strictObject({
@@ -111,6 +113,7 @@ export function nodeOperations(parts: NodeParts): Operation[] {
       brief: "Memory, devices, pressure, disk, power and listening ports, each with its source",
       effect: "read",
       roles: null,
+      vital: true,
       deadlineMs: 15_000,
       input: nothing,
       output: z.record(text, fact),
@@ -124,6 +127,7 @@ export function nodeOperations(parts: NodeParts): Operation[] {
       brief: "Which process listens on a port: pid, start and command, without its secrets",
       effect: "read",
       roles: null,
+      vital: true,
       deadlineMs: 15_000,
       input: z.strictObject({ port: z.int().min(1).max(65535) }),
       output: z.strictObject({ port: z.int(), listening: fact, owner: fact }),
