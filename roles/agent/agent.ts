@@ -22,6 +22,7 @@ import { Catalogue } from "../../lib/operation/catalogue.ts";
 import { Ledger } from "../../lib/operation/ledger.ts";
 import { LEDGER_MIGRATIONS } from "../../lib/operation/ledger_schema.ts";
 import type { Operation } from "../../lib/operation/operation.ts";
+import type { RunView } from "../../lib/operation/run_record.ts";
 import { Runner } from "../../lib/operation/runner.ts";
 import { type AppParts, handle } from "./app.ts";
 import type { Roster } from "./clients.ts";
@@ -165,7 +166,18 @@ function listen(
     { clock, random: ports.random, ledger, audit, remarks, node: config.node, topology },
     { reads, mutations, graceMs: GRACE_MS },
   );
-  for (const run of runner.recover()) {
+  let left: readonly RunView[];
+  try {
+    left = runner.recover();
+  } catch (error) {
+    remarks.error("what an earlier process left cannot be settled: {error}", { error });
+    return refuse(
+      "state_unwritable",
+      "what an earlier process left cannot be settled: the state folder takes no writes",
+      "see to disk space, then start again",
+    );
+  }
+  for (const run of left) {
     remarks.warn("run {run} of {operation} was interrupted by the end of an earlier process", {
       run: run.id,
       operation: run.operation,
