@@ -15,6 +15,11 @@ export function isWellFormedRequestId(value: string): boolean {
   return REQUEST_ID_PATTERN.test(value);
 }
 
+/** The id a client sent with its request; null when it sent none that may be echoed. */
+export function requestIdFrom(sent: string | null): string | null {
+  return sent !== null && REQUEST_ID_PATTERN.test(sent) ? sent : null;
+}
+
 /** Random bytes as a port: `crypto.getRandomValues` in the binaries, counted bytes in tests. */
 export type RandomBytes = (length: number) => Uint8Array;
 

@@ -2,6 +2,7 @@
 
 import { buildCommand } from "@stricli/core";
 import type { Build } from "../../../lib/core/version.ts";
+import { acceptTcp } from "../../../lib/host/accept.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
@@ -96,13 +97,20 @@ export function runCommand(build: Build) {
           upstream: http1Upstream(tcpDial, systemClock),
           remarks,
           decisions,
-          listen: ({ hostname, port }, reusePort, handler) =>
+          listen: ({ hostname, port }, handler) =>
             serve({
               hostname,
               port,
-              reusePort,
               handler,
               onError: (error) => remarks.error("a handler failed: {error}", { error }),
+            }),
+          accept: ({ hostname, port }, reusePort, take) =>
+            acceptTcp({
+              hostname,
+              port,
+              reusePort,
+              take,
+              onError: (error) => remarks.warn("a connection was not accepted: {error}", { error }),
             }),
           intents: config.state === undefined
             ? null
