@@ -28,21 +28,18 @@ export interface Door {
   readonly kind: "listening";
   readonly port: number;
   /**
-   * Waits for a moment in which the kernel has no connection queued for us: closing the listener
+   * Waits, at most `mostMs`, for a moment in which the kernel has no connection queued for us: closing the listener
    * would reset it. A timer that fires on time, with nothing accepted meanwhile, says that the event
    * loop has just looked and found nothing. What comes between that look and the close is moved to
    * the other listener by the kernel where net.ipv4.tcp_migrate_req is 1.
    */
-  lull(): Promise<void>;
+  lull(mostMs: number): Promise<void>;
   /** Refuses new connections; what was accepted stays open. */
   close(): void;
 }
 
 /** A timer of 1 ms that takes no longer was not held up by anything. */
 const ON_TIME_MS = 1.7;
-
-/** How long a lull is waited for, in milliseconds. */
-const MOST_LULL_MS = 1000;
 
 /** Starts to accept, or says why that is not possible. */
 export function acceptTcp(options: AcceptOptions): Door | Refusal<ListenRefusalCode> {
@@ -70,8 +67,8 @@ class TcpDoor implements Door {
     void this.#accept();
   }
 
-  async lull(): Promise<void> {
-    const until = performance.now() + MOST_LULL_MS;
+  async lull(mostMs: number): Promise<void> {
+    const until = performance.now() + mostMs;
     for (;;) {
       const began = performance.now();
       const accepted = this.#accepted;

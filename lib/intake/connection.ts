@@ -34,8 +34,11 @@ export interface ConnectionParts {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly date: () => string;
-  /** True when every answer from now on is the last one of its connection. */
-  readonly leaving: () => boolean;
+  /**
+   * How long a connection may still wait for its last request, in milliseconds; null while answers
+   * need not be the last ones.
+   */
+  readonly leaving: () => number | null;
   readonly answer: (turn: Turn) => Promise<void> | void;
   /** The whole response to a head that is refused, as bytes. */
   readonly refusal: (refused: RefusedHead) => Uint8Array;
@@ -98,7 +101,7 @@ export class Connection implements BodySource, TurnLine {
   }
 
   get goesOn(): boolean {
-    return !this.#parts.leaving();
+    return this.#parts.leaving() === null;
   }
 
   get date(): string {
@@ -212,6 +215,8 @@ export class Connection implements BodySource, TurnLine {
     this.#turn = null;
     if (this.#state === "closed") return;
     if (!keep) return unread ? this.#linger() : this.close();
+    // An answer that began before the server was told to leave.
+    if (this.#parts.leaving() === 0 && this.held === 0) return this.close();
     this.#served++;
     this.#await();
   }

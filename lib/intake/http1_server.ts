@@ -47,7 +47,7 @@ export class Http1Server {
   readonly #open = new Set<Connection>();
   readonly #parts: ConnectionParts;
   readonly #slab = new Slab(64 * 1024);
-  #leaving = false;
+  #leaving: number | null = null;
   #whenEmpty: (() => void)[] = [];
   #date = "";
   #dateSecond = 0;
@@ -84,11 +84,19 @@ export class Http1Server {
     for (const connection of this.#open) connection.expire(now, this.#times);
   }
 
-  /** From now on every answer says that its connection ends behind it. */
-  leave(): void {
-    this.#leaving = true;
-    const headMs = Math.min(this.#times.headMs, LEAVING_HEAD_MS);
-    this.#times = { ...this.#times, headMs, lingerMs: LEAVING_LINGER_MS };
+  /**
+   * From now on every answer says that its connection ends behind it. A connection that was told
+   * otherwise before waits `graceMs` for its next request.
+   */
+  leave(graceMs: number): void {
+    this.#leaving = graceMs;
+    const { headMs, idleMs, stallMs } = this.#times;
+    this.#times = {
+      headMs: Math.min(headMs, Math.max(LEAVING_HEAD_MS, graceMs)),
+      idleMs: Math.min(idleMs, graceMs),
+      stallMs,
+      lingerMs: LEAVING_LINGER_MS,
+    };
   }
 
   /** Closes the connections without a request. */

@@ -139,11 +139,12 @@ export class Relayed {
     return null;
   }
 
-  /** Takes in that the exchange was cut short. The upstream signal has been aborted already. */
+  /** Takes in that the exchange was cut short: the member is let go, a write that waits is broken. */
   interrupt(): void {
-    // A read under way ends broken and is handled where it was asked for.
-    if (this.#ended || !this.#writing) return;
-    if (this.#parts.interrupted() !== "router_stopped") this.#reply.break();
+    if (this.#ended) return;
+    this.#source.cancel();
+    // What a stopped router still owes goes out behind what is being written.
+    if (this.#writing && this.#parts.interrupted() !== "router_stopped") this.#reply.break();
   }
 
   /** Keeps a silent stream alive. */

@@ -16,6 +16,19 @@ import type { Decision } from "./decision.ts";
 import type { Exchange } from "./exchange.ts";
 import { type Member, Tier } from "./tier.ts";
 
+/** A request as a trace shows it: no query, no header, no content. */
+export interface RequestSpan {
+  /** Method and route. */
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  readonly failed: boolean;
+  /** As the client sent it. */
+  readonly traceparent: string | null;
+}
+
 /** What the data side needs from outside. */
 export interface CorePorts {
   readonly clock: Clock;
@@ -25,6 +38,8 @@ export interface CorePorts {
   readonly turnedAway: (code: FailureCode) => void;
   /** Takes the record of a request that ended. Must not wait or throw. */
   readonly decided: (decision: Decision) => void;
+  /** Takes the span of a request that ended; null while nobody wants traces. */
+  readonly traced: ((span: RequestSpan) => void) | null;
   /** Told when a send to a member failed. `cause` may name an address: for the log only. */
   readonly onMemberTrouble: (tier: Tier, member: Member, cause: string) => void;
   /** Told of an exception nobody expected. */

@@ -3,7 +3,7 @@
  * leaves without losing a request.
  *
  *     serving ──leave──> every answer says `connection: close`
- *        port of its own:  door closed, connections without a request closed
+ *        port of its own:  door closed in a lull, connections without a request closed
  *        shared port:      door closed in a lull: new connections reach the successor alone; what
  *                          was accepted may still send its request for a while, then as above
  *
@@ -22,8 +22,8 @@ import { handleData } from "./data.ts";
 export interface Door {
   readonly kind: "listening";
   readonly port: number;
-  /** Resolves in a moment in which no connection waits to be accepted. */
-  lull(): Promise<void>;
+  /** Resolves in a moment in which no connection waits to be accepted, or after `mostMs`. */
+  lull(mostMs: number): Promise<void>;
   /** Refuses new connections; what was accepted stays open. */
   close(): void;
 }
@@ -37,6 +37,11 @@ export type Accept = (
 
 /** How long connections to a shared port may still take to send their request, in milliseconds. */
 const GRACE_MS = 2000;
+
+/** How long a moment is waited for in which no connection waits, in milliseconds. */
+const LULL_MS = 1000;
+/** As above, where no successor takes what comes: new connections are to be refused soon. */
+const OWN_LULL_MS = 50;
 
 /** A client that does not read is the exchange's to judge first; this is for answers of our own. */
 const STALL_MARGIN_MS = 5000;
@@ -87,12 +92,12 @@ export class DataListener {
 
   /** Refuses new connections; resolves when the last one is closed. Has no bound. */
   async shutdown(): Promise<void> {
-    this.#server.leave();
-    if (this.#core.config.listen.reuse_port) {
-      await this.#door?.lull();
-      this.#door?.close();
-      await this.#core.ports.clock.sleep(GRACE_MS);
-    } else this.#door?.close();
+    const shared = this.#core.config.listen.reuse_port;
+    this.#server.leave(shared ? GRACE_MS : 0);
+    // What waits to be accepted when the door closes is reset: a client should be refused instead.
+    await this.#door?.lull(shared ? LULL_MS : OWN_LULL_MS);
+    this.#door?.close();
+    if (shared) await this.#core.ports.clock.sleep(GRACE_MS);
     this.#server.closeIdle();
     await this.#server.empty();
   }

@@ -20,7 +20,9 @@ import type { UpstreamAnswer } from "../../lib/relay/upstream.ts";
 import { answerHead, Relayed } from "./answer.ts";
 import { type Ask, readAsk } from "./ask.ts";
 import type { Core } from "./core.ts";
+import type { Decision } from "./decision.ts";
 import { messageOf } from "./exchange_messages.ts";
+import { spanOf } from "./request_span.ts";
 import { unhonoured } from "./honour.ts";
 import { errorAnswer, give } from "./response.ts";
 import type { Member, Tier } from "./tier.ts";
@@ -240,9 +242,9 @@ export class Exchange {
     if (this.#interruption !== null || this.#finished) return;
     this.#interruption = interruption;
     this.#deadline = Infinity;
+    this.#relaying?.interrupt();
     this.#upstream.abort();
     this.#asked.body.stop();
-    this.#relaying?.interrupt();
     // A waiter's place is given up here; a lease only by `#finish`, once the send has returned.
     if (this.#queueMs === null) this.#tier?.end(this.#id);
   }
@@ -288,11 +290,11 @@ export class Exchange {
     this.#core.open.delete(this);
     this.#tier?.end(this.#id);
     this.#ask?.drop();
-    const { clock, decided } = this.#core.ports;
+    const { clock, decided, traced } = this.#core.ports;
     const relayed = this.#relaying;
     const firstAt = relayed?.firstByteAt ?? null;
     const retries = Number(this.#asked.headers.get("x-stainless-retry-count") ?? NaN);
-    decided({
+    const decision: Decision = {
       at: timestamp(this.#arrivedAt),
       request_id: this.requestId,
       client: this.#client,
@@ -312,7 +314,9 @@ export class Exchange {
       code,
       dispatched: this.#dispatched,
       client_retries: Number.isSafeInteger(retries) && retries >= 0 ? retries : null,
-    });
+    };
+    decided(decision);
+    traced?.(spanOf(decision, this.#route.path, this.#asked.headers.get("traceparent")));
   }
 }
 

@@ -18,7 +18,7 @@ import type { AcceptedConn } from "../../lib/intake/asked.ts";
 import { handleAdmin } from "./admin.ts";
 import type { RouterRoster } from "./clients.ts";
 import type { RouterConfig } from "./config_shape.ts";
-import { Core } from "./core.ts";
+import { Core, type RequestSpan } from "./core.ts";
 import { DataListener, type Door } from "./data_listener.ts";
 import type { Decision } from "./decision.ts";
 import { Decisions } from "./decisions.ts";
@@ -55,6 +55,8 @@ export interface RouterPorts {
     reusePort: boolean,
     take: (conn: AcceptedConn) => void,
   ) => Door | Refusal;
+  /** Takes the span of a request that ended; null while nobody wants traces. */
+  readonly traced: ((span: RequestSpan) => void) | null;
   /** Where intent is kept; null forgets it with the process. */
   readonly intents: IntentStore | null;
   /** Resident memory of this process, in bytes. */
@@ -85,6 +87,7 @@ export class Router {
       clock,
       random,
       upstream,
+      traced: ports.traced,
       turnedAway: (code) => this.#metrics.turnedAway(code),
       decided: (decision) => {
         this.#decisions.take(decision);

@@ -108,6 +108,7 @@ export async function startRouter(options: RouterOptions): Promise<TestRouter> {
         take,
         onError: (error) => say("a connection was not accepted", { error }),
       }),
+    traced: null,
     intents: null,
     residentBytes: () => 0,
     version: "0.0.0-test",

@@ -14,6 +14,7 @@ import { systemRandom } from "../../../lib/host/random.ts";
 import { openRecordFile } from "../../../lib/host/record_sink.ts";
 import { systemResidentBytes } from "../../../lib/host/terminal.ts";
 import { serve } from "../../../lib/host/serve.ts";
+import { systemSpans } from "../../../lib/host/spans.ts";
 import { onStopSignal } from "../../../lib/host/signals.ts";
 import {
   type ProgramContext,
@@ -112,6 +113,7 @@ export function runCommand(build: Build) {
               take,
               onError: (error) => remarks.warn("a connection was not accepted: {error}", { error }),
             }),
+          traced: systemSpans("anvil-router"),
           intents: config.state === undefined
             ? null
             : intentFile(within(config.state.dir, "intent.json"), systemFiles),
