@@ -105,6 +105,12 @@ export const configShape = z.strictObject({
     buffered_mib: whole(1, 65_536).default(512).describe(
       "Request bytes held at once, over all requests.",
     ),
+    head_seconds: whole(1, 3600).default(30).describe(
+      "How long a client may take from its connection, or a request's first byte, to the end of the head.",
+    ),
+    idle_seconds: whole(1, 86_400).default(75).describe(
+      "How long a connection is kept between two requests.",
+    ),
     body_seconds: whole(1, 3600).default(60).describe("How long a client may take to send a body."),
     stall_seconds: whole(1, 86_400).default(300).describe(
       "How long a client may stop reading its answer.",

@@ -60,6 +60,8 @@ Deno.test("config: the least there is, with its defaults", () => {
         stall_seconds: 300,
         requests: 1024,
         drain_seconds: 120,
+        head_seconds: 30,
+        idle_seconds: 75,
       },
       probes: { interval_ms: 2000, timeout_ms: 2000 },
       tiers: [{

@@ -24,6 +24,7 @@ function answered(text: string, { status = 200, end = "end" as "end" | "broken" 
       body: {
         framing: "chunked",
         ended: false,
+        holds: false,
         read: () => Promise.resolve(reads.shift() as Read),
         cancel: () => {
           reads.splice(0, reads.length, { kind: "broken", code: "aborted", cause: "cancel" });

@@ -33,6 +33,7 @@ const PURE = [
   "topology",
   "admission",
   "relay",
+  "intake",
   "identity",
   "adoption",
   "bootstrap",
@@ -51,7 +52,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   host: {
     reach: "world",
     imports: CORE,
-    types: ["relay"], // the ports it implements
+    types: ["relay", "intake"], // the ports it implements
     packages: ["@logtape/logtape", "@logtape/redaction"],
   },
   credential: {
@@ -68,6 +69,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   admission: { reach: "pure", imports: CORE, types: PURE, packages: [] },
   relay: { reach: "pure", imports: CORE, types: PURE, packages: [] },
+  intake: { reach: "pure", imports: ["core", "relay"], types: PURE, packages: [] },
   identity: { reach: "pure", imports: CORE, types: PURE, packages: [] },
   serves: {
     reach: "ports",
@@ -104,6 +106,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         "topology",
         "admission",
         "relay",
+        "intake",
         "identity",
         "serves",
         "operation",

@@ -2,6 +2,7 @@
 
 import { buildCommand } from "@stricli/core";
 import type { Build } from "../../../lib/core/version.ts";
+import { acceptTcp } from "../../../lib/host/accept.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
@@ -13,6 +14,7 @@ import { systemRandom } from "../../../lib/host/random.ts";
 import { openRecordFile } from "../../../lib/host/record_sink.ts";
 import { systemResidentBytes } from "../../../lib/host/terminal.ts";
 import { serve } from "../../../lib/host/serve.ts";
+import { systemSpans } from "../../../lib/host/spans.ts";
 import { onStopSignal } from "../../../lib/host/signals.ts";
 import {
   type ProgramContext,
@@ -96,14 +98,22 @@ export function runCommand(build: Build) {
           upstream: http1Upstream(tcpDial, systemClock),
           remarks,
           decisions,
-          listen: ({ hostname, port }, reusePort, handler) =>
+          listen: ({ hostname, port }, handler) =>
             serve({
               hostname,
               port,
-              reusePort,
               handler,
               onError: (error) => remarks.error("a handler failed: {error}", { error }),
             }),
+          accept: ({ hostname, port }, reusePort, take) =>
+            acceptTcp({
+              hostname,
+              port,
+              reusePort,
+              take,
+              onError: (error) => remarks.warn("a connection was not accepted: {error}", { error }),
+            }),
+          traced: systemSpans("anvil-router"),
           intents: config.state === undefined
             ? null
             : intentFile(within(config.state.dir, "intent.json"), systemFiles),
