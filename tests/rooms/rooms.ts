@@ -71,10 +71,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   identity: { reach: "pure", imports: CORE, types: PURE, packages: [] },
   serves: {
     reach: "ports",
-    imports: [...HOST, "document"],
+    // The words of a host's memory and of an engine's proof: decision 0050.
+    imports: [...HOST, "document", "topology", "identity"],
     types: PURE,
     packages: ["zod"],
-    planned: true,
   },
   operation: {
     reach: "ports",
