@@ -33,7 +33,8 @@ export const SUPERVISORS = ["systemd-user", "systemd-system", "launchd", "window
 /** How long a serve stays: always, until something needs its memory, or only when asked for. */
 export const RESIDENCIES = ["resident", "evictable", "on-demand"] as const;
 
-const memory = z.union([
+/** What a serve takes of its host's memory, as written. */
+export const memoryShape = z.union([
   z.strictObject({
     device: id.describe("A device of the host in the topology."),
     mib: mib.describe("What the serve takes of it."),
@@ -60,7 +61,7 @@ const common = {
     "What the engine calls it, where that is not `model.id`.",
   ),
   engine: text(64).describe("As vllm, sglang, llama-server, mlx-lm."),
-  memory,
+  memory: memoryShape,
   residency: z.enum(RESIDENCIES),
   mode: id.optional().describe(
     "The exclusive mode this serve belongs to; without it, it runs outside of modes.",
@@ -84,6 +85,9 @@ const common = {
     "NAME=VALUE lines, mode 0600, relative to this file. Required with `env`.",
   ),
 } as const;
+
+/** What every serve has, whatever runs it; other keys are not looked at. */
+export const commonServeShape = z.looseObject(common);
 
 const mount = z.strictObject({
   source: absolute.describe("On the host."),

@@ -88,7 +88,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   home: {
     reach: "ports",
-    imports: [...HOST, "document", "topology", "generation"],
+    imports: [...HOST, "document", "topology", "serves", "generation"], // serves: decision 0050
     types: PURE,
     packages: ["zod"],
   },
