@@ -37,8 +37,8 @@ export interface Instance {
   readonly startedAt: number | null;
   /** Resident memory of all its processes in MiB; null: not known, and counted as its whole claim. */
   readonly residentMib: number | null;
-  /** Of its first process, as the operating system shows it; null where it does not. */
-  readonly argv: readonly string[] | null;
+  /** Program and arguments of its first process joined by blanks, as `ps` shows them; null: not told. */
+  readonly commandLine: string | null;
   /** `sha256:…` of the image; null without one. */
   readonly imageDigest: string | null;
 }
@@ -165,9 +165,11 @@ export interface Occupant {
   readonly serve: string | null;
   /** For people: a container's or program's name. */
   readonly label: string;
-  /** Device ids of the topology it can use; empty on unified memory. */
+  /** Device ids of the topology it can use; empty: all there are. */
   readonly devices: readonly string[];
-  /** MiB on each device, or of the one memory; null: not known. */
+  /** Its processes on the host, by which device memory is told to be its; empty: not known. */
+  readonly pids: readonly number[];
+  /** Main memory in MiB, that of a unified host; null: not known. */
   readonly mib: number | null;
 }
 

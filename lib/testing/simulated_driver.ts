@@ -18,6 +18,7 @@ import type {
   Unknown,
 } from "../serves/driver.ts";
 import { claimOf, type Serve, servedModel } from "../serves/manifest_shape.ts";
+import type { DeviceUse, MemoryFacts } from "../serves/budget.ts";
 import type { Probe } from "../serves/probe.ts";
 
 /** What the engine of a serve does in a test. */
@@ -92,6 +93,31 @@ export class SimulatedHost {
       outOfMemory: false,
       ...exit,
     });
+  }
+
+  /** What the programs that tell of memory would say now. Unified: `total` less what runs. */
+  memory(total: number): MemoryFacts {
+    const devices = new Map<string, DeviceUse>();
+    let available = total;
+    const add = (device: string, pid: number | null, mib: number) => {
+      const { usedMib, processes } = devices.get(device) ?? { usedMib: 0, processes: [] };
+      devices.set(device, {
+        usedMib: usedMib + mib,
+        processes: [...processes ?? [], ...(pid === null ? [] : [{ pid, mib }])],
+      });
+    };
+    for (const name of this.running) {
+      const life = this.#life(name);
+      if (life === null) continue;
+      const claim = claimOf(life.serve);
+      if (claim.kind === "unified") available -= claim.mib;
+      else claim.devices.forEach(({ device, mib }) => add(device, life.pid, mib));
+    }
+    for (const { devices: on, mib } of this.strangers) {
+      if (on.length === 0) available -= mib ?? 0;
+      on.forEach((device) => add(device, null, mib ?? 0));
+    }
+    return { devices, availableMib: available };
   }
 
   /** Names of what runs, sorted. */
@@ -253,21 +279,23 @@ function instanceOf({ pid, startedAt, serve }: Life): Instance {
     pid,
     startedAt,
     residentMib: claim.kind === "unified" ? claim.mib : null,
-    argv: serve.runtime === "native" ? serve.argv : null,
+    commandLine: serve.runtime === "native" ? serve.argv.join(" ") : null,
     imageDigest: serve.runtime === "docker"
       ? serve.image.slice(serve.image.indexOf("sha256:"))
       : null,
   };
 }
 
-function occupantOf({ serve }: Life): Occupant {
+function occupantOf({ serve, pid }: Life): Occupant {
   const claim = claimOf(serve);
+  const { name } = serve;
   return claim.kind === "unified"
-    ? { serve: serve.name, label: serve.name, devices: [], mib: claim.mib }
+    ? { serve: name, label: name, devices: [], pids: [pid], mib: claim.mib }
     : {
-      serve: serve.name,
-      label: serve.name,
-      devices: claim.devices.map(({ device }) => device),
-      mib: claim.devices[0]?.mib ?? null,
+      serve: name,
+      label: name,
+      devices: claim.devices.map((one) => one.device),
+      pids: [pid],
+      mib: 0,
     };
 }
