@@ -11,9 +11,9 @@
  */
 
 import { type Refusal, refuse } from "../../core/refusal.ts";
-import type { RouterProgram } from "./ports.ts";
+import type { RouterPorts } from "./survey.ts";
 import type { Step } from "./step.ts";
-import type { SeenRouter } from "./survey.ts";
+import type { RouterProgram } from "./ports.ts";
 import type { Plan } from "./transaction.ts";
 
 /** What is to be installed. */
@@ -35,28 +35,45 @@ export function installSteps(from: string, to: string): readonly Step[] {
   ];
 }
 
-/** The plan, or what the installed router has against the text. */
+/** The plan, or what stands against it. The router need not run: a new text may be its cure. */
 export async function planInstall(
-  seen: SeenRouter,
+  { admin, config, program }: RouterPorts,
   { kind, node, text, topology }: InstallWish,
-  program: RouterProgram,
   signal: AbortSignal,
 ): Promise<Plan | Refusal> {
+  const live = await config.live();
+  if (live.kind === "refused") return live;
   const judged = await judge(program, text, signal);
   if (judged.kind === "refused") return judged;
-  const steps = installSteps(seen.config.digest, judged.digest);
+  const report = await admin.status(signal);
+  const running = report.kind === "report" ? report.digest : null;
+  const steps = installSteps(live.digest, judged.digest);
+  if (steps.length === 0 && running !== judged.digest) {
+    return refuse(
+      "config_drifted",
+      running === null
+        ? "that is installed already, and the router does not answer"
+        : `that is installed already, and the router runs with ${running.slice(0, 12)}`,
+      "restart the router through its supervisor",
+    );
+  }
   return {
     kind,
     node,
     subject: "router.toml",
-    bound: { config: seen.config.digest, manifest: null, topology },
+    bound: { config: live.digest, manifest: null, topology },
     steps: [...steps],
     before: {},
     drain_seconds: 0,
     notes: [
       steps.length === 0
         ? "nothing is to be done: it runs with that already"
-        : "the router restarts: streams end by themselves within its drain_seconds",
+        : "the router restarts: its streams end by themselves within its drain_seconds, and new " +
+          "connections are refused until it is back",
+      ...(running === null || running === live.digest
+        ? []
+        : [`the router runs with ${running.slice(0, 12)}, which is not what its file says`]),
+      ...(running === null ? ["the router does not answer now"] : []),
     ],
   };
 }

@@ -92,7 +92,7 @@ export async function planPromotion(
     alias !== wish.alias && id === tier.id && tier.id === oldTier
   ).map(([alias]) => alias);
   const serves = servesFor(facts.serves, tier);
-  if (!Array.isArray(serves)) return serves;
+  if ("kind" in serves) return serves;
   const no = eligibility(facts, serves);
   if (no !== null) return no;
   const wanted = new Set(serves.map(({ name }) => name));

@@ -93,8 +93,7 @@ export async function takeSurvey(
   return seen.kind === "refused" ? seen : { kind: "survey", facts, running, router: seen };
 }
 
-/** The router alone: what a config install looks at. */
-export async function seeRouter(
+async function seeRouter(
   { admin, config }: Pick<RouterPorts, "admin" | "config">,
   signal: AbortSignal,
 ): Promise<(SeenRouter & { readonly kind: "seen" }) | Refusal> {
