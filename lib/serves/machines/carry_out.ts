@@ -95,7 +95,7 @@ const ACTS: {
   stop: async ({ serve }, at) => handled(await at.serves.down(serve, at.signal)),
 
   grant: async ({ serves }, at) => {
-    const no = await at.serves.fits(serves, at.signal);
+    const no = await at.serves.fits(serves, [], at.signal);
     return no === null ? done("it fits") : failed(no, false);
   },
 

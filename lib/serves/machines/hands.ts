@@ -18,8 +18,8 @@ export interface HandParts {
   readonly driverFor: (serve: Serve) => Driver;
   readonly lifecycle: Lifecycle;
   readonly probe: Probe;
-  /** Whether exactly these of ours fit beside what is not ours. */
-  readonly fits: (running: readonly Serve[], signal: AbortSignal) => Promise<Refusal | null>;
+  /** Whether `start` fit once `stop` are gone. */
+  readonly fits: ServeHands["fits"];
   readonly onProgress: OnProgress;
 }
 
@@ -42,12 +42,7 @@ export function serveHands(parts: HandParts): ServeHands {
       if (found.kind === "ready") return null;
       return found.kind === "refused" ? found : unknown(found);
     },
-    fits: async (running, signal) => {
-      const serves = running.map((name) => named.get(name));
-      const missing = running.find((_, index) => serves[index] === undefined);
-      if (missing !== undefined) return gone(missing);
-      return await parts.fits(serves.filter((serve) => serve !== undefined), signal);
-    },
+    fits: parts.fits,
     up: async (name, signal) => {
       const serve = named.get(name);
       if (serve === undefined) return untouched(gone(name));

@@ -98,8 +98,12 @@ export interface ServeHands {
   state(serve: string, signal: AbortSignal): Promise<ServeState>;
   /** Whether everything a start needs is there: image, unit, program. Changes nothing. */
   resolve(serve: string, signal: AbortSignal): Promise<Refusal | null>;
-  /** Whether `running`, all of them and nothing else of ours, fit beside what is not ours. */
-  fits(running: readonly string[], signal: AbortSignal): Promise<Refusal | null>;
+  /** Whether `start` fit once `stop` are gone, beside all that runs. A name may be in both. */
+  fits(
+    start: readonly string[],
+    stop: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Refusal | null>;
   /** Starts it and waits until it is healthy and proven, or dead. Fine when it runs already. */
   up(serve: string, signal: AbortSignal): Promise<Handled>;
   /** Stops it and proves that it is gone. Fine when nothing runs. */

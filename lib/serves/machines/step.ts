@@ -66,7 +66,7 @@ const NOTHING = () => [];
 /**
  * | step     | taken back by                                                              |
  * |----------|----------------------------------------------------------------------------|
- * | quiesce  | readmit: only with identity                                                |
+ * | quiesce  | readmit, with identity; a tier that had no serve stays quiesced            |
  * | stop     | start, verify                                                              |
  * | start    | stop                                                                       |
  * | write    | unwrite, restart, await: also takes back restart and await                 |
@@ -74,7 +74,10 @@ const NOTHING = () => [];
  * | the rest | nothing: they change nothing that outlives them                            |
  */
 const UNDO: Undo = {
-  quiesce: ({ tier }, { servesOf }) => [{ do: "readmit", tier, serves: [...servesOf(tier)] }],
+  quiesce: ({ tier }, { servesOf }) => {
+    const serves = [...servesOf(tier)];
+    return serves.length === 0 ? [] : [{ do: "readmit", tier, serves }];
+  },
   drain: NOTHING,
   stop: ({ serve }) => [{ do: "start", serve }, { do: "verify", serve }],
   grant: NOTHING,
@@ -103,6 +106,15 @@ export function undoOf(done: readonly Step[], context: UndoContext): readonly St
     return undo(step, context);
   });
 }
+
+/** Steps about the router's configuration and process: they have to work while it does not run. */
+export function isRouterStep({ do: verb }: Step): boolean {
+  return ROUTER_STEPS.has(verb);
+}
+
+const ROUTER_STEPS: ReadonlySet<Verb> = new Set(
+  ["validate", "snapshot", "write", "unwrite", "restart", "await"] as const,
+);
 
 /** Tiers that `done` has quiesced and not admitted again: they must stay so until they are proven. */
 export function heldBy(done: readonly Step[]): readonly string[] {

@@ -63,11 +63,11 @@ export async function planSwap(
     if (no !== null) return noWayBack(`${name} could not start again: ${no.code}, ${no.detail}`);
   }
   if (starts.length > 0) {
-    const no = await hands.fits(after, signal);
+    const no = await hands.fits(starts, stops, signal);
     if (no !== null) return no;
   }
   if (stops.length > 0) {
-    const no = await hands.fits(before, signal);
+    const no = await hands.fits(stops, stops, signal);
     if (no !== null) return noWayBack(`what runs now would not fit again: ${no.detail}`);
   }
 
@@ -91,7 +91,7 @@ export async function planSwap(
     ...quiesced.map((tier): Step => ({ do: "quiesce", tier })),
     ...quiesced.map((tier): Step => ({ do: "drain", tier, seconds: wish.drainSeconds })),
     ...stops.map((serve): Step => ({ do: "stop", serve })),
-    ...(starts.length > 0 ? [{ do: "grant" as const, serves: after.toSorted() }] : []),
+    ...(starts.length > 0 ? [{ do: "grant" as const, serves: starts }] : []),
     ...starts.flatMap((serve): Step[] => [{ do: "start", serve }, { do: "verify", serve }]),
     ...wish.middle,
     ...admitted.map((tier): Step => ({ do: "readmit", tier, serves: within(after, tier) })),
@@ -109,6 +109,9 @@ export async function planSwap(
       ...(touched.size === 0 && wish.middle.length === 0 ? ["nothing is to be done"] : []),
       ...quiesced.filter((tier) => !admitted.includes(tier)).map((tier) =>
         `tier ${tier} stays quiesced: no serve of it runs afterwards`
+      ),
+      ...quiesced.filter((tier) => within(before, tier).length === 0).map((tier) =>
+        `tier ${tier} has no serve now: should this be taken back, it stays quiesced`
       ),
       ...admitted.filter((tier) => known.get(tier)?.intent === "quiesce").map((tier) =>
         `tier ${tier} is quiesced now and is admitted at the end`

@@ -13,7 +13,8 @@
  *                          │ resumed, by a person
  *                          └────────> back
  *
- *     resumed, at every start of the agent: the tiers that are held are quiesced again first.
+ *     resumed, at every start of the agent: the tiers that are held are quiesced again first. A router
+ *     that does not run admits nothing: what brings it back then goes before.
  *
  * `step` and `owed` are pure. Whatever the machine owed when the agent died, it owes when it is
  * back; nothing is remembered besides the journal.
@@ -23,7 +24,7 @@
 
 import { z } from "zod";
 import type { Machine } from "../../core/machine.ts";
-import { heldBy, type Step, stepShape, undoOf } from "./step.ts";
+import { heldBy, isRouterStep, type Step, stepShape, undoOf } from "./step.ts";
 
 const text = z.string().max(4096);
 const digest = z.string().max(64).nullable();
@@ -82,24 +83,28 @@ export type State =
     readonly done: number;
     /** An earlier life may have begun the step that is owed. */
     readonly again: boolean;
-    /** Tiers to quiesce again before anything else. */
-    readonly assure: readonly string[];
-  })
+  } & Assurance)
   | (Begun & {
     readonly at: "back" | "stuck";
     readonly why: Failure;
     /** What is still to be taken back, in this order. */
     readonly todo: readonly Step[];
-    readonly assure: readonly string[];
     /** Failures of the first step of `todo` so far. */
     readonly tries: number;
     readonly trouble: Failure | null;
-  })
+  } & Assurance)
   | (Begun & {
     readonly at: "reached" | "returned" | "abandoned";
     readonly why: Failure | null;
     readonly trouble: Failure | null;
   });
+
+interface Assurance {
+  /** Tiers to quiesce again before anything else. */
+  readonly assure: readonly string[];
+  /** The router did not answer: after the steps that bring it back. */
+  readonly deferred: boolean;
+}
 
 interface Begun {
   readonly plan: Plan;
@@ -126,7 +131,7 @@ function step(state: State, event: Event): State {
       }
       // The next start of the agent changes nothing here: a person was asked.
       return event.kind === "resumed" && event.by === "person"
-        ? { ...state, at: "back", tries: 0, assure: heldBack(state.todo) }
+        ? { ...state, at: "back", tries: 0, ...assured(heldBack(state.todo)) }
         : event.kind === "resumed"
         ? state
         : bug(state, event);
@@ -140,44 +145,73 @@ function step(state: State, event: Event): State {
 
 function forward({ run }: Pick<Begun, "run">, plan: Plan, done: number): State {
   return done < plan.steps.length
-    ? { at: "forward", plan, run, done, again: false, assure: [] }
+    ? { at: "forward", plan, run, done, again: false, ...assured([]) }
     : { at: "reached", plan, run, why: null, trouble: null };
 }
 
+function assured(assure: readonly string[]): Assurance {
+  return { assure, deferred: false };
+}
+
+function nextOf(state: Extract<State, Assurance>): Step | undefined {
+  return state.at === "forward" ? state.plan.steps[state.done] : state.todo[0];
+}
+
+/** The tier that is quiesced again now; null when something else is owed. */
+function assuring(state: Extract<State, Assurance>): string | null {
+  const next = nextOf(state);
+  if (state.deferred && next !== undefined && isRouterStep(next)) return null;
+  return state.assure[0] ?? null;
+}
+
+/** True of a failed assurance that can wait until the router is back. */
+function canWait(state: Extract<State, Assurance>, { code }: Failure): boolean {
+  const next = nextOf(state);
+  return assuring(state) !== null && !state.deferred && code === "router_unreachable" &&
+    next !== undefined && isRouterStep(next);
+}
+
 function stepForward(state: Extract<State, { at: "forward" }>, event: Event): State {
-  const { plan, done, assure } = state;
+  const { plan, done } = state;
   switch (event.kind) {
     case "done":
-      return assure.length > 0
-        ? { ...state, assure: assure.slice(1) }
-        : forward(state, plan, done + 1);
+      return assuring(state) !== null
+        ? { ...state, assure: state.assure.slice(1) }
+        : kept(state, forward(state, plan, done + 1));
     case "failed": {
+      if (canWait(state, event.failure)) return { ...state, deferred: true };
       const begun = event.changed || state.again ? done + 1 : done;
       const todo = undoOf(plan.steps.slice(0, begun), undoContext(plan));
       return back(state, event.failure, todo);
     }
     case "resumed":
-      return { ...state, again: true, assure: heldBy(plan.steps.slice(0, done)) };
+      return { ...state, again: true, ...assured(heldBy(plan.steps.slice(0, done))) };
     default:
       return bug(state, event);
   }
 }
 
+/** What was put off stays owed on the next step. */
+function kept({ assure, deferred }: Assurance, next: State): State {
+  return next.at === "forward" ? { ...next, assure, deferred } : next;
+}
+
 function back({ plan, run }: Begun, why: Failure, todo: readonly Step[]): State {
   return todo.length > 0
-    ? { at: "back", plan, run, why, todo, assure: [], tries: 0, trouble: null }
+    ? { at: "back", plan, run, why, todo, ...assured([]), tries: 0, trouble: null }
     : { at: "returned", plan, run, why, trouble: null };
 }
 
 function stepBack(state: Extract<State, { at: "back" | "stuck" }>, event: Event): State {
-  const { plan, run, why, todo, assure, tries } = state;
+  const { plan, run, why, todo, tries } = state;
   switch (event.kind) {
     case "done":
-      if (assure.length > 0) return { ...state, assure: assure.slice(1) };
+      if (assuring(state) !== null) return { ...state, assure: state.assure.slice(1) };
       return todo.length > 1
         ? { ...state, todo: todo.slice(1), tries: 0, trouble: null }
         : { at: "returned", plan, run, why, trouble: null };
     case "failed":
+      if (canWait(state, event.failure)) return { ...state, deferred: true };
       return {
         ...state,
         at: tries + 1 < MOST_TRIES ? "back" : "stuck",
@@ -185,13 +219,13 @@ function stepBack(state: Extract<State, { at: "back" | "stuck" }>, event: Event)
         trouble: event.failure,
       };
     case "resumed":
-      return { ...state, assure: heldBack(todo) };
+      return { ...state, ...assured(heldBack(todo)) };
     default:
       return bug(state, event);
   }
 }
 
-/** Tiers that the way back has still to readmit, and those it is about to quiesce anyway. */
+/** Tiers that the way back has still to readmit. */
 function heldBack(todo: readonly Step[]): readonly string[] {
   return todo.flatMap((step) => step.do === "readmit" ? [step.tier] : []);
 }
@@ -205,9 +239,8 @@ function undoContext(plan: Plan) {
 
 function owed(state: State): Step | null {
   if (state.at !== "forward" && state.at !== "back") return null;
-  const [held] = state.assure;
-  if (held !== undefined) return { do: "quiesce", tier: held };
-  return (state.at === "forward" ? state.plan.steps[state.done] : state.todo[0]) ?? null;
+  const held = assuring(state);
+  return held !== null ? { do: "quiesce", tier: held } : nextOf(state) ?? null;
 }
 
 function bug(state: State, event: Event): never {
