@@ -36,6 +36,11 @@ export function tableAt(table: Table, key: string): Table | null {
     : null;
 }
 
+/** `value` when it is a table; an empty one when it is anything else. */
+export function tableOf(value: unknown): Table {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as Table : {};
+}
+
 /** What a serve claims; null when its memory has no shape. */
 export function writtenClaim(serve: Table): Claim | null {
   const memory = checkShape(memoryShape, serve["memory"]);
