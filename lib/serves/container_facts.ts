@@ -19,6 +19,10 @@ export interface ContainerFact {
   readonly compose: { readonly files: string; readonly service: string } | null;
   /** `sha256:…` */
   readonly image: string;
+  /** As it was asked for when the container was made. */
+  readonly imageReference: string;
+  /** Arguments it was made with, the image's own when there were none. */
+  readonly args: readonly string[];
   readonly running: boolean;
   readonly pid: number | null;
   readonly startedAt: number | null;
@@ -61,6 +65,8 @@ export function readContainer(value: Json): ContainerFact | null {
     serve: label(SERVE_LABEL),
     compose: files === null || service === null ? null : { files, service },
     image,
+    imageReference: textAt(config, "Image") ?? "",
+    args: listAt(config, "Cmd").map(String),
     running,
     pid: wholeAt(state, "Pid") === 0 ? null : wholeAt(state, "Pid"),
     startedAt: timeAt(textAt(state, "StartedAt")),

@@ -87,6 +87,8 @@ export class DockerDriver implements Driver {
     }
     const foreign = found.kind === "found" ? whyForeign(docker, found.container) : null;
     if (foreign !== null) return refuse("container_foreign", foreign, FOREIGN_NEXT);
+    const lacking = await this.#lackingPath(docker, signal);
+    if (lacking !== null) return lacking;
     const network = docker.run?.network ?? "host";
     if (docker.run === undefined || network === "host") return { kind: "ready" };
     const there = await engine.json(`/networks/${encodeURIComponent(network)}`, signal);
@@ -188,7 +190,8 @@ export class DockerDriver implements Driver {
     const isIt = container.image === digest ||
       (Array.isArray(names) && names.some((name) => String(name).endsWith(`@${digest}`)));
     if (!isIt) return { kind: "differs", expected: digest, observed: container.image };
-    if (docker.run !== undefined && container.declaration !== declarationOf(docker)) {
+    const isOurs = docker.run !== undefined && container.declaration !== null;
+    if (isOurs && container.declaration !== declarationOf(docker)) {
       const observed = "the container was made from another declaration";
       return { kind: "differs", expected: "the declaration in serves.toml", observed };
     }
@@ -228,6 +231,26 @@ export class DockerDriver implements Driver {
     // The engine also finds a container by a part of its id.
     if (container !== null && container.name !== serve.container) return { kind: "none" };
     return container === null ? unexpected(answer) : { kind: "found", container };
+  }
+
+  /** A mount, a device node or a compose file that is not on this host; null: all are. */
+  async #lackingPath(
+    { name, run, compose }: DockerServe,
+    signal: AbortSignal,
+  ): Promise<Refusal<"path_absent"> | Unknown | null> {
+    const mounts = run?.mounts.map(({ source }) => source) ?? [];
+    const paths = [
+      ...mounts,
+      ...(run?.devices ?? []),
+      ...(compose === undefined ? [] : [compose.file]),
+    ];
+    if (paths.length === 0) return null;
+    const seen = await this.#parts.facts.paths(paths, signal);
+    if (seen.kind === "unknown") return seen;
+    const lacking = paths.findIndex((path) => seen.value.get(path) === "absent");
+    if (lacking === -1) return null;
+    const what = lacking < mounts.length ? `mount ${lacking}` : "a device node or the compose file";
+    return refuse("path_absent", `${what} of ${name} is not on this host`, "make it, or mend it");
   }
 
   /** Makes the container anew: what an earlier one was made from may have changed. */
@@ -289,9 +312,16 @@ export function whyForeign(serve: DockerServe, container: ContainerFact): string
       compose.files.split(",").includes(serve.compose.file);
     return isIt ? null : "a container of this name belongs to another compose file or service";
   }
-  return container.serve === serve.name
-    ? null
-    : "a container of this name was not made by this agent for this serve";
+  if (container.serve === serve.name || isTheSame(serve, container)) return null;
+  return "a container of this name was not made for this serve, and is not what it declares";
+}
+
+/** A container that somebody else made just so: it is the serve, whoever typed it. */
+function isTheSame({ image, run }: DockerServe, container: ContainerFact): boolean {
+  return container.serve === null && container.imageReference === image &&
+    container.args.length === (run?.args.length ?? 0) &&
+    container.args.every((arg, index) => arg === run?.args[index]) &&
+    container.onHostNetwork === ((run?.network ?? "host") === "host");
 }
 
 /** Digest of what a container is made from; the values of its variables are not in it. */

@@ -47,7 +47,8 @@ export type UpFault =
   | "serve_stopping"
   | "port_taken"
   | "start_refused"
-  | "lock_unavailable";
+  | "lock_unavailable"
+  | "supervisor_unsupported";
 
 /** How a `down` ended. */
 export type DownEnd =

@@ -6,7 +6,15 @@
 
 import type { RunProcess } from "../core/process.ts";
 import type { DeviceUse } from "./budget.ts";
-import { type ListenerFact, type OsFacts, type ProcessFact, seen, tell } from "./os_facts.ts";
+import {
+  type ListenerFact,
+  notUnderstood,
+  type OsFacts,
+  type PathKind,
+  type ProcessFact,
+  seen,
+  tell,
+} from "./os_facts.ts";
 
 const PS = [
   "ps",
@@ -22,6 +30,14 @@ export function linuxFacts(run: RunProcess): OsFacts {
     processes: (signal) => seen(tell(run, PS, signal), "ps", readPs),
     listeners: (signal) => seen(tell(run, SS, signal), "ss", readSs),
     available: (signal) => seen(tell(run, FREE, signal), "free", readFree),
+    paths: async (paths, signal) => {
+      const told = await tell(run, ["stat", "-L", "-c", "%f %n", "--", ...paths], signal);
+      // It exits with 1 when one of them is not there, and tells the others.
+      if (told.kind === "unknown") return told;
+      return told.code > 1
+        ? notUnderstood(`stat exited with ${told.code}`)
+        : { kind: "seen", value: readStat(told.text, paths) };
+    },
     devices: async (signal) => {
       const uses = await tell(run, [...SMI, "--query-gpu=uuid,memory.used"], signal);
       // No program, no such device that we could measure: what is not in the map counts as used.
@@ -38,6 +54,25 @@ export function linuxFacts(run: RunProcess): OsFacts {
       return await seen(read, "nvidia-smi", (text) => readDevices(text, of));
     },
   };
+}
+
+/** `stat -c "%f %n"`: the mode in hexadecimal, then the name. */
+export function readStat(text: string, paths: readonly string[]): ReadonlyMap<string, PathKind> {
+  const modes = new Map(
+    text.split("\n").map((line) => [line.slice(line.indexOf(" ") + 1), line.split(" ")[0] ?? ""]),
+  );
+  return new Map(paths.map((path) => {
+    const written = modes.get(path);
+    const mode = written === undefined ? null : Number.parseInt(written, 16);
+    return [path, mode === null ? "absent" : kindOf(mode)] as const;
+  }));
+}
+
+function kindOf(mode: number): PathKind {
+  const type = mode & 0xf000;
+  if (type === 0x4000) return "directory";
+  if (type !== 0x8000) return "other";
+  return (mode & 0o111) === 0 ? "file" : "program";
 }
 
 const PS_LINE = new RegExp(

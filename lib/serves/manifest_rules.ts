@@ -82,6 +82,15 @@ export const MANIFEST_RULES: readonly Rule[] = [
     }),
   },
   {
+    codes: ["malformed"],
+    holds: "A native program is named by its path: no search path stands between.",
+    find: each((serve, index) => {
+      const [program] = listAt(serve, "argv");
+      const isPath = typeof program !== "string" || /^(\/|[A-Za-z]:\\)/.test(program);
+      return isPath ? [] : [at(index, ["argv", 0], "malformed", "expected an absolute path")];
+    }),
+  },
+  {
     codes: ["depends_unknown", "depends_on_itself", "depends_cycle"],
     holds: "What a serve depends on is another serve of the host, and no circle.",
     find: findDependencyFaults,

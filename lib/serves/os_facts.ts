@@ -36,12 +36,20 @@ export interface ListenerFact {
 /** What was seen, or why not. */
 export type Seen<Value> = { readonly kind: "seen"; readonly value: Value } | Unknown;
 
+/** What is at a path; `program`: a file that somebody may execute. */
+export type PathKind = "program" | "file" | "directory" | "other" | "absent";
+
 /** The facts a driver derives from. */
 export interface OsFacts {
   processes(signal: AbortSignal): Promise<Seen<readonly ProcessFact[]>>;
   listeners(signal: AbortSignal): Promise<Seen<readonly ListenerFact[]>>;
   /** MiB of main memory that can be had without swapping. */
   available(signal: AbortSignal): Promise<Seen<number>>;
+  /** What each path leads to, links followed. */
+  paths(
+    paths: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Seen<ReadonlyMap<string, PathKind>>>;
   /** By the vendor's identity of a device; one without a program that tells is not in it. */
   devices(signal: AbortSignal): Promise<Seen<ReadonlyMap<string, DeviceUse>>>;
 }

@@ -19,7 +19,11 @@ export type PortNow =
 const PAUSE_MS = 100;
 
 /** Who listens on `port`. */
-export async function portNow(facts: OsFacts, port: number, signal: AbortSignal): Promise<PortNow> {
+export async function portNow(
+  facts: Pick<OsFacts, "listeners">,
+  port: number,
+  signal: AbortSignal,
+): Promise<PortNow> {
   const seen = await facts.listeners(signal);
   if (seen.kind === "unknown") return seen;
   const holders = seen.value.filter((one) => one.port === port);
