@@ -94,6 +94,8 @@ const WORDS = {
   connect_refused: "nobody listens yet",
   connect_unreachable: "nobody listens yet",
   connect_timeout: "no answer in time",
+  connect_tls: "no TLS session came of it",
+  connect_local: "this process could not dial",
   closed_before_head: "it closed the connection",
   malformed_head: "it does not answer as HTTP",
   body_failed: "it closed the connection",
