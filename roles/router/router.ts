@@ -11,6 +11,7 @@
 import type { Refusal } from "../../lib/core/refusal.ts";
 import type { Clock } from "../../lib/core/clock.ts";
 import type { RandomBytes } from "../../lib/core/ids.ts";
+import type { Secret } from "../../lib/core/secret.ts";
 import type { Remarks } from "../../lib/core/remarks.ts";
 import type { RecordSink } from "../../lib/core/record_sink.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
@@ -25,6 +26,7 @@ import { Decisions } from "./decisions.ts";
 import { FORGETFUL, type IntentStore } from "./intent_file.ts";
 import { Metrics } from "./metrics.ts";
 import { Prober } from "./prober.ts";
+import type { Tier } from "./tier.ts";
 import { Transitions } from "./transition.ts";
 import type { Endpoint } from "../../lib/relay/upstream.ts";
 
@@ -55,6 +57,8 @@ export interface RouterPorts {
     reusePort: boolean,
     take: (conn: AcceptedConn) => void,
   ) => Door | Refusal;
+  /** The agent's token for a tier whose identity an agent proves; null where it asks for none. */
+  readonly agentToken: (tier: Tier) => Secret | null;
   /** Takes the span of a request that ended; null while nobody wants traces. */
   readonly traced: ((span: RequestSpan) => void) | null;
   /** Where intent is kept; null forgets it with the process. */
@@ -107,6 +111,8 @@ export class Router {
     this.#prober = new Prober({
       clock,
       upstream,
+      node: config.node,
+      agentToken: ports.agentToken,
       changed: (tier, member, before, after) => {
         const said = after.state === "ready" ? remarks.info : remarks.warn;
         said(

@@ -108,6 +108,7 @@ export async function startRouter(options: RouterOptions): Promise<TestRouter> {
         take,
         onError: (error) => say("a connection was not accepted", { error }),
       }),
+    agentToken: () => null,
     traced: null,
     intents: null,
     residentBytes: () => 0,

@@ -150,6 +150,7 @@ export class Rig implements AsyncDisposable {
           take,
           onError: (error) => say("a connection was not accepted", { error }),
         }),
+      agentToken: () => null,
       traced: null,
       intents: options.intents ?? null,
       residentBytes: () => 1,

@@ -21,6 +21,7 @@ import {
   reportProblems,
   reportRefusal,
 } from "../../../lib/terminal/program.ts";
+import { readAgentTokens } from "../agent_tokens.ts";
 import type { RouterRoster } from "../clients.ts";
 import { loadConfig } from "../config_file.ts";
 import { intentFile } from "../intent_file.ts";
@@ -61,6 +62,8 @@ export function runCommand(build: Build) {
       const loaded = await loadConfig(file);
       if (loaded.kind === "invalid") return reportProblems(this, file, loaded.problems, false);
       const { config, digest } = loaded.model;
+      const tokens = await readAgentTokens(config, systemFiles);
+      if (tokens.kind === "invalid") return reportProblems(this, file, tokens.problems, false);
       configureLog({ level: logLevel });
       const logger = log(["router"]);
       const remarks = {
@@ -113,6 +116,7 @@ export function runCommand(build: Build) {
               take,
               onError: (error) => remarks.warn("a connection was not accepted: {error}", { error }),
             }),
+          agentToken: (tier) => tokens.model.get(tier.config.id) ?? null,
           traced: systemSpans("anvil-router"),
           intents: config.state === undefined
             ? null
