@@ -174,7 +174,12 @@ export class Connection implements BodySource, TurnLine {
   }
 
   direct(into: Uint8Array<ArrayBuffer>, done: (count: number | null) => void): void {
-    if (this.#state === "closed" || this.#reading) return done(null);
+    if (this.#state === "closed") return done(null);
+    // The head came with a read already under way behind it: what that brings goes first.
+    if (this.#reading) {
+      this.#toBody = (count) => done(count === null ? null : this.take(into));
+      return;
+    }
     this.#reading = true;
     const settle = (count: number | null) => {
       this.#reading = false;
