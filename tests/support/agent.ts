@@ -118,7 +118,11 @@ export async function startAgentRig(
     read: readClients,
   });
   if (roster.kind === "invalid") throw new Error(JSON.stringify(roster.problems));
-  const agent = await startAgent({ ...config.model, state: `${folder}/state` }, {
+  const agent = await startAgent({
+    ...config.model,
+    state: `${folder}/state`,
+    auth: settings.trusted === true ? {} : { clients: `${folder}/clients.toml` },
+  }, {
     clock: systemClock,
     random: systemRandom,
     remarks,
@@ -131,6 +135,7 @@ export async function startAgentRig(
     more,
   });
   if (agent.kind === "refused") throw new Error(`${agent.code}: ${agent.detail}`);
+  const following = roster.model.follow();
   const url = `http://127.0.0.1:${agent.port}`;
   const bearer = (token: string | null) =>
     token === null ? {} : { authorization: `Bearer ${token}` };
@@ -151,7 +156,11 @@ export async function startAgentRig(
         body: typeof body === "string" ? body : JSON.stringify(body),
       })),
     get: (path, token = TOKENS.all) => told(fetch(`${url}${path}`, { headers: bearer(token) })),
-    [Symbol.asyncDispose]: () => agent.stop(),
+    [Symbol.asyncDispose]: async () => {
+      roster.model.close();
+      await following;
+      await agent.stop();
+    },
   };
 }
 
