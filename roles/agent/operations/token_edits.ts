@@ -9,6 +9,7 @@
  */
 
 import { z } from "zod";
+import { timestamp } from "../../../lib/core/clock.ts";
 import { ID_PATTERN } from "../../../lib/core/ids.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import type { Client, Clients } from "../../../lib/credential/clients.ts";
@@ -55,6 +56,8 @@ export const tokenEffect = z.strictObject({
   client: z.string(),
   scopes: z.array(z.string()),
   added: z.string().nullable(),
+  /** When the added one ends; null for never, and when none was added. */
+  expires_at: z.string().nullable(),
   ended: z.array(z.strictObject({ id: z.string(), at: z.string() })),
   /** Ids of the client's tokens that are valid right after it. */
   valid: z.array(z.string()),
@@ -115,12 +118,17 @@ function add(
       "ask with a client that holds these scopes, or on the host with `anvil-agent tokens`",
     );
   }
-  const { id, sha256, created_at, expires_at } = request.token;
-  const token: Token = { id, sha256, created_at, ...(expires_at === null ? {} : { expires_at }) };
+  const { id, sha256, created_at } = request.token;
+  // Asked for again it was made before, and stays as it was made.
+  const before = known?.tokens.find((one) => one.id === id && one.sha256 === sha256);
+  const expires_at = request.token.expires_at ??
+    (request.change === "rotate" ? inheritedEnd(known?.tokens ?? [], now) : null);
+  const token: Token = before ??
+    { id, sha256, created_at, ...(expires_at === null ? {} : { expires_at }) };
   const others: Token[] = [];
   const ended: { id: string; at: string }[] = [];
   for (const one of known?.tokens ?? []) {
-    if (one.id === id && one.sha256 === sha256) continue; // asked for again: it was made before
+    if (one === before) continue;
     if (request.change === "issue" || expired(one, now)) {
       // An expired one stays with `issue`, as it was; a rotation sweeps it away.
       if (request.change === "issue") others.push(one);
@@ -148,8 +156,16 @@ function add(
         ? [...clients.clients, client]
         : clients.clients.map((one) => one === known ? client : one),
     },
-    effect: { ...told(client, now), added: id, ended },
+    effect: { ...told(client, now), added: id, expires_at: token.expires_at ?? null, ended },
   };
+}
+
+/** A rotation makes nothing live longer: the newest token's lifetime begins anew. */
+function inheritedEnd(tokens: readonly Token[], now: string): string | null {
+  const newest = tokens.toSorted((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))[0];
+  if (newest?.expires_at === undefined) return null;
+  const lifetime = Date.parse(newest.expires_at) - Date.parse(newest.created_at);
+  return timestamp(Date.parse(now) + lifetime);
 }
 
 function revoke(
@@ -185,6 +201,7 @@ function revoke(
     effect: {
       ...told(client, now),
       added: null,
+      expires_at: null,
       ended: known.tokens.filter((token) => !left.includes(token) && !expired(token, now))
         .map((token) => ({ id: token.id, at: now })),
     },

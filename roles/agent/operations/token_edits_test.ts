@@ -61,6 +61,7 @@ Deno.test("tokens: a rotation ends the others after the overlap, never later tha
     client: "watch",
     scopes: ["node.*:read"],
     added: "new",
+    expires_at: null,
     ended: [{ id: "watch-1", at: LATER }, { id: "watch-2", at: "2026-06-01T00:30:00Z" }],
     valid: ["watch-1", "watch-2", "new"],
   });
@@ -70,6 +71,26 @@ Deno.test("tokens: a rotation ends the others after the overlap, never later tha
   const again = edit(rotate("watch"), "admin", got.clients);
   assert.ok(!("kind" in again));
   assert.deepEqual(again.clients, got.clients);
+});
+
+Deno.test("tokens: a rotation makes no token that lives longer than the one before", () => {
+  const day = 86_400_000;
+  const tokens = [
+    { ...token("old", "1", "2026-12-01T00:00:00Z"), created_at: "2025-12-01T00:00:00Z" },
+    { ...token("newest", "2", "2026-06-11T00:00:00Z"), created_at: "2026-05-12T00:00:00Z" },
+  ];
+  const clients = { ...CLIENTS, clients: [{ name: "admin", scopes: ["*"], tokens }] };
+  const got = edit(rotate("admin"), "admin", clients);
+  assert.ok(!("kind" in got));
+  const end = new Date(Date.parse(NOW) + 30 * day).toISOString();
+  assert.equal(got.effect.expires_at, end);
+  // Again after a lost answer: the others are shorter by now, and it stays as it was made.
+  const again = edit(rotate("admin"), "admin", got.clients);
+  assert.ok(!("kind" in again));
+  assert.equal(again.effect.expires_at, end);
+  const said = { ...rotate("admin"), token: { ...ADDED, expires_at: LATER } } as TokenRequest;
+  const longer = edit(said, "admin", clients);
+  assert.equal("kind" in longer ? null : longer.effect.expires_at, LATER);
 });
 
 Deno.test("tokens: an issue leaves the others alone, and tells a taken id from a retry", () => {
@@ -102,6 +123,7 @@ Deno.test("tokens: a revocation by id, by client, and never of everything that a
     client: "watch",
     scopes: ["node.*:read"],
     added: null,
+    expires_at: null,
     ended: [{ id: "watch-1", at: NOW }],
     valid: ["watch-2"],
   });

@@ -62,7 +62,7 @@ const DAYS = {
   kind: "parsed",
   parse: days,
   optional: true,
-  brief: "Days until the new token expires (default: never)",
+  brief: "Days until the new token expires (default: never, or as long as the one it replaces)",
   placeholder: "N",
 } as const;
 
@@ -331,6 +331,9 @@ const SHOWN: Pick<ReportAsk, "show"> = {
     const parts = [
       `client ${String(effect["client"] ?? "?")}`,
       ...(told["saved_as"] === undefined ? [] : [`new token kept as ${String(told["saved_as"])}`]),
+      ...(effect["added"] === null || effect["added"] === undefined
+        ? []
+        : [`${String(effect["added"])} ends ${String(effect["expires_at"] ?? "never")}`]),
       ...ends,
       `${valid.length} valid`,
     ];
