@@ -98,10 +98,11 @@ export interface ByteSource {
   readonly framing: "length" | "chunked" | "close" | "none";
   /** True when it is known already that nothing more comes: the next read gives `end` at once. */
   readonly ended: boolean;
+  /** True when it is known that the next read gives bytes without waiting. */
+  readonly holds: boolean;
   /**
-   * Waits for at least one byte, and gives what is there now, at most `into.byteLength`.
-   * `into` is used up: it may be detached, and the bytes given may be a view over it.
-   * One read at a time.
+   * Waits for at least one byte, and gives what is there now, at most `into.byteLength`. The bytes
+   * given may be a view over `into`. One read at a time.
    */
   read(into: Uint8Array<ArrayBuffer>): Promise<Read>;
   /** Closes the connection now. Safe at any time and more than once. */
