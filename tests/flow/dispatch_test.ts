@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { selfSigned } from "../fixtures/certificate.ts";
 import { json, type NodeScript, problem, SimulatedNode } from "../fixtures/node.ts";
@@ -367,4 +368,31 @@ Deno.test("input: from a file, strictly; wrong input is exit 2 and asks nobody",
     assert.deepEqual(told.problems.map((one) => one.code), [code]);
   }
   assert.equal(node.connections, before);
+});
+
+Deno.test("the envelope has the shape that its schema says, whatever the outcomes", async () => {
+  const path = new URL("../../fleet/schemas/envelope.schema.json", import.meta.url);
+  const schema = z.fromJSONSchema(JSON.parse(await Deno.readTextFile(path)));
+  await using node = new SimulatedNode("n");
+  await using rig = await dispatchRig([["n", node.port], ["down", freePort()]]);
+  for (
+    const words of [
+      ["op", "list"],
+      [...LIGHT],
+      [...LIGHT, "--dry-run", "--recover-via-ssh"],
+      ["node", "health"],
+      ["fleet", "status"],
+      ["fleet", "versions", "--require-all"],
+      ["tokens", "list"],
+      ["tokens", "rotate", "--dry-run"],
+      ["tokens", "revoke"],
+      ["op", "call", "node.facts", "--token-file", "x"],
+    ]
+  ) {
+    const { code, out } = await rig.run(...words, "--target", "all", "--json");
+    const checked = schema.safeParse(JSON.parse(out));
+    assert.ok(checked.success, `${words.join(" ")}: ${JSON.stringify(checked.error)}`);
+    assert.equal(JSON.parse(out).ok, code === 0, words.join(" "));
+    assert.equal(out.trimEnd().split("\n").length, 1);
+  }
 });

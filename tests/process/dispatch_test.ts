@@ -4,7 +4,7 @@ import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { type NodeScript, SimulatedNode } from "../fixtures/node.ts";
 import { TOKENS } from "../support/agent.ts";
 import { CANARY, type DispatchRig, dispatchRig, toldOf } from "../support/dispatch.ts";
-import { roleCommand } from "../support/role_process.ts";
+import { roleCommand, roleWords } from "../support/role_process.ts";
 import { until, within } from "../support/wait.ts";
 
 const CHILD = fileURLToPath(new URL("../crash/agent_child.ts", import.meta.url));
@@ -153,4 +153,29 @@ Deno.test("the operator's process connects to private networks only, and says th
     ["connect_impossible", true],
   ]);
   assert.equal(told.problems.at(-1)?.code, "ssh_not_permitted");
+});
+
+Deno.test("input comes through a pipe", async () => {
+  await using node = new SimulatedNode("n");
+  await using rig = await dispatchRig([["n", node.port]]);
+  const words = await roleWords("operator", rig.folder.path);
+  const piped = async (text: string) => {
+    await using child = new Deno.Command(Deno.execPath(), {
+      args: [...words, ...LIGHT.toSpliced(4, 1, "-"), "--json", ...rig.flags],
+      cwd: rig.folder.path,
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(text));
+    await writer.close();
+    const { code, stdout, stderr } = await child.output();
+    const decoder = new TextDecoder();
+    return toldOf({ code, out: decoder.decode(stdout), err: decoder.decode(stderr) });
+  };
+  const done = await piped('{"lamp":"from a pipe"}');
+  assert.deepEqual(done.outcomes[0]?.result?.["input"], { lamp: "from a pipe" });
+  const empty = await piped("");
+  assert.deepEqual([empty.code, empty.problems[0]?.code], [2, "json_malformed"]);
 });
