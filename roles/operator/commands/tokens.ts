@@ -19,7 +19,7 @@ import {
   runVisits,
   visitorOf,
 } from "../dispatch.ts";
-import { DISPATCH_FLAGS, type DispatchFlags, seconds, TARGET_FLAG } from "../dispatch_flags.ts";
+import { DISPATCH_FLAGS, type DispatchFlags, seconds, targetFlag } from "../dispatch_flags.ts";
 import { hostId } from "../flags.ts";
 import type { Operator } from "../operator.ts";
 import { type ReportAsk, reportOutcomes } from "../outcome_report.ts";
@@ -46,7 +46,8 @@ export function tokensRoutes(operator: Operator) {
 
 type TargetFlags = DispatchFlags & { readonly target: Target };
 
-const flags = { ...DISPATCH_FLAGS, target: TARGET_FLAG } as const;
+const flagsOf = (operator: Operator) =>
+  ({ ...DISPATCH_FLAGS, target: targetFlag(operator) }) as const;
 
 const yes = (brief: string) =>
   ({ kind: "boolean", default: false, withNegated: false, brief }) as const;
@@ -68,7 +69,7 @@ const DAYS = {
 
 function listCommand(operator: Operator) {
   return buildCommand<TargetFlags, [], ProgramContext>({
-    parameters: { flags },
+    parameters: { flags: flagsOf(operator) },
     docs: {
       brief: "List the clients that nodes know, and the ids of their tokens",
       fullDescription: "Example:\n  anvil-operator tokens list --target all",
@@ -123,7 +124,7 @@ function issueCommand(operator: Operator) {
   return buildCommand<IssueFlags, [], ProgramContext>({
     parameters: {
       flags: {
-        ...flags,
+        ...flagsOf(operator),
         client: {
           kind: "parsed",
           parse: hostId,
@@ -190,7 +191,7 @@ function rotateCommand(operator: Operator) {
   return buildCommand<RotateFlags, [], ProgramContext>({
     parameters: {
       flags: {
-        ...flags,
+        ...flagsOf(operator),
         overlap: {
           kind: "parsed",
           parse: seconds,
@@ -256,7 +257,7 @@ function revokeCommand(operator: Operator) {
   return buildCommand<RevokeFlags, [], ProgramContext>({
     parameters: {
       flags: {
-        ...flags,
+        ...flagsOf(operator),
         client: { ...CLIENT, brief: "End every token of this client" },
         id: { ...CLIENT, brief: "End this token", placeholder: "ID" },
         confirm: yes("Yes, end it"),
