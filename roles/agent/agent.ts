@@ -32,6 +32,7 @@ import { configOperations } from "./operations/config.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
 import { routerOperations } from "./operations/router.ts";
+import { tokenOperations } from "./operations/tokens.ts";
 
 /** Everything an agent needs from outside. */
 export interface AgentPorts {
@@ -157,6 +158,12 @@ function listen(
       at: config.router === undefined
         ? null
         : { admin: config.router.admin, tokenFile: config.router.token_file ?? null },
+    }),
+    ...tokenOperations({
+      clock,
+      files: ports.facts.files,
+      tryLock: ports.tryLock,
+      path: config.auth.clients ?? null,
     }),
     ...(ports.more ?? []),
   ]);

@@ -50,6 +50,17 @@ export const STATUSES: { readonly [code: string]: number } = {
   router_not_configured: 409,
   router_unreachable: 502,
   router_refused: 502,
+  clients_unusable: 503,
+  clients_locked: 503,
+  client_absent: 404,
+  token_absent: 404,
+  token_id_taken: 409,
+  tokens_full: 409,
+  tokens_not_configured: 409,
+  scopes_differ: 409,
+  scopes_missing: 422,
+  scope_not_held: 403,
+  would_lock_out: 409,
 };
 
 /** What a problem document tells besides the refusal. */

@@ -12,6 +12,7 @@ import { homeRoutes } from "./commands/home.ts";
 import { nodeRoutes } from "./commands/node.ts";
 import { opRoutes } from "./commands/op.ts";
 import { schemaCommand } from "./commands/schema.ts";
+import { tokensRoutes } from "./commands/tokens.ts";
 import { topologyRoutes } from "./commands/topology.ts";
 import type { Operator } from "./operator.ts";
 
@@ -28,6 +29,7 @@ export function operatorApp(operator: Operator) {
         fleet: fleetRoutes(operator),
         node: nodeRoutes(operator),
         op: opRoutes(operator),
+        tokens: tokensRoutes(operator),
         schema: schemaCommand,
         doctor: doctorCommand(operator),
         completions: completionsCommand(NAME),

@@ -128,6 +128,7 @@ export async function startAgentRig(
   const agent = await startAgent({
     ...config.model,
     state: `${folder}/state`,
+    auth: settings.trusted === true ? {} : { clients: `${folder}/clients.toml` },
     config: { roots },
   }, {
     clock: systemClock,
@@ -143,6 +144,7 @@ export async function startAgentRig(
     more,
   });
   if (agent.kind === "refused") throw new Error(`${agent.code}: ${agent.detail}`);
+  const following = roster.model.follow();
   const url = `http://127.0.0.1:${agent.port}`;
   const bearer = (token: string | null) =>
     token === null ? {} : { authorization: `Bearer ${token}` };
@@ -163,7 +165,11 @@ export async function startAgentRig(
         body: typeof body === "string" ? body : JSON.stringify(body),
       })),
     get: (path, token = TOKENS.all) => told(fetch(`${url}${path}`, { headers: bearer(token) })),
-    [Symbol.asyncDispose]: () => agent.stop(),
+    [Symbol.asyncDispose]: async () => {
+      roster.model.close();
+      await following;
+      await agent.stop();
+    },
   };
 }
 
