@@ -3,6 +3,7 @@ import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
 import { programsOf } from "../../roles/agent/facts/programs.ts";
 import { agentToml } from "../support/agent.ts";
 import { AgentProcess } from "../support/agent_process.ts";
+import { until } from "../support/wait.ts";
 import { roleCommand, roleWords, runRole } from "../support/role_process.ts";
 
 const CLIENTS = '[auth]\nclients = "clients.toml"\n';
@@ -73,6 +74,14 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
       if (seen !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
     }
     assert.deepEqual([seen, (await health(first)).status], [200, 200]);
+    const list = await runRole("agent", dir.path, ["tokens", "list", "clients.toml", "--json"]);
+    const [oldest] = JSON.parse(list.stdout).data as { id: string }[];
+    const id = oldest?.id ?? "";
+    const revoked = await runRole("agent", dir.path, ["tokens", "revoke", "clients.toml", id]);
+    assert.equal(revoked.code, 0, revoked.stderr);
+    await until("the old token is rotated out", async () => (await health(first)).status === 401);
+    assert.equal((await health(first)).body.code, "token_unknown");
+    assert.equal((await health(second)).status, 200);
     agent.kill("SIGTERM");
     const ended = await agent.finished;
     assert.deepEqual([ended.code, ended.signal], [0, null], agent.stderr);
