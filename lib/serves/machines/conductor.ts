@@ -74,7 +74,12 @@ export function planDigest(plan: Plan): string {
 export class Conductor {
   readonly #ports: ConductorPorts;
   readonly #stop = new AbortController();
-  #live: { readonly id: string; cancelled: boolean; readonly over: Promise<unknown> } | null = null;
+  #live: {
+    readonly id: string;
+    /** Aborted when it is to turn back. */
+    readonly turn: AbortController;
+    readonly over: Promise<unknown>;
+  } | null = null;
 
   constructor(ports: ConductorPorts) {
     this.#ports = ports;
@@ -147,13 +152,13 @@ export class Conductor {
   /** Asks the live change to turn back; false when there is none. */
   cancel(): boolean {
     if (this.#live === null) return false;
-    this.#live.cancelled = true;
+    this.#live.turn.abort();
     return true;
   }
 
   /** Stops working after the step that is being carried out now; the next start goes on. */
   async stop(): Promise<void> {
-    this.#stop.abort("agent_stopping");
+    this.#stop.abort(STOPPING);
     await this.#live?.over;
   }
 
@@ -203,11 +208,14 @@ export class Conductor {
     }
     const { journal } = opened;
     const over = Promise.withResolvers<void>();
-    const live = { id, cancelled: false, over: over.promise };
-    this.#live = live;
-    const onCancel = () => live.cancelled = true;
-    signal?.addEventListener("abort", onCancel, { once: true });
-    if (signal?.aborted) onCancel();
+    const turn = new AbortController();
+    this.#live = { id, turn, over: over.promise };
+    const onAbort = () => {
+      if (signal?.reason === STOPPING) this.#stop.abort(STOPPING);
+      else turn.abort();
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) onAbort();
     const ports = this.#carryPorts(id, serves);
     let state: State = recordOf(id, await journal.read()).state;
     const follow: typeof TRANSACTION = {
@@ -216,11 +224,17 @@ export class Conductor {
     };
     try {
       await drive(follow, journal, async (step) => {
-        this.#stop.signal.throwIfAborted();
-        if (live.cancelled && state.at === "forward") return CANCELLED;
+        const stop = this.#stop.signal;
+        stop.throwIfAborted();
+        const forward = state.at === "forward";
+        if (forward && turn.signal.aborted) return CANCELLED;
         tell(onStep, id, step, "before");
         remarks.info("{change}: {step}", { change: id, step: stepText(step) });
-        const event = await carryOut(step, ports, patience, this.#stop.signal);
+        const until = forward ? AbortSignal.any([stop, turn.signal]) : stop;
+        const event = await carryOut(step, ports, patience, until).catch((error) => {
+          if (!forward || !turn.signal.aborted || stop.aborted) throw error;
+          return { ...CANCELLED, changed: true };
+        });
         if (event.kind === "failed") {
           const { code, detail } = event.failure;
           remarks.warn("{change}: {step} failed: {code}, {detail}", {
@@ -246,7 +260,7 @@ export class Conductor {
         ? { kind: "interrupted", id, detail }
         : refuse("journal_unavailable", "the change cannot be written down, so nothing was done");
     } finally {
-      signal?.removeEventListener("abort", onCancel);
+      signal?.removeEventListener("abort", onAbort);
       this.#live = null;
       over.resolve();
       await journal.close().catch(() => {});
@@ -292,7 +306,10 @@ export class Conductor {
   }
 }
 
-const CANCELLED: Event = {
+/** The reason with which a runner that stops aborts what runs: not a wish to turn back. */
+const STOPPING = "agent_stopping";
+
+const CANCELLED: Extract<Event, { kind: "failed" }> = {
   kind: "failed",
   failure: { code: "change_cancelled", detail: "it was asked to turn back" },
   changed: false,
