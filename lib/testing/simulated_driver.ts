@@ -125,6 +125,11 @@ export class SimulatedHost {
     return [...this.#lives.keys()].filter((name) => this.#life(name) !== null).sort();
   }
 
+  /** Somebody else takes the port of `serve`, and keeps it. */
+  leak(serve: Serve): void {
+    this.#leaked.set(serve.name, { pids: [], portHeldBy: 1, portFree: false });
+  }
+
   /** Frees what a leaking serve left. */
   clearLeak(name: string): void {
     this.#leaked.delete(name);
@@ -186,6 +191,7 @@ export class SimulatedHost {
           const left = { pids: [life.pid], portHeldBy: life.pid, portFree: false };
           return { kind: "still_there", left, detail: "it did not end in its grace" };
         }
+        if (force && this.#leaked.get(serve.name)?.pids.length !== 0) this.clearLeak(serve.name);
         const left = this.#leaked.get(serve.name);
         if (left !== undefined) {
           return { kind: "still_there", left, detail: "something of it is left" };
@@ -257,7 +263,7 @@ export class SimulatedHost {
     const { name } = life.serve;
     this.crash(name, force ? { code: null, signal: "SIGKILL" } : { code: 0 });
     const { leavesChildren = false, leaksPort = false } = life.course;
-    if (force || !(leavesChildren || leaksPort)) return;
+    if (force || !(leavesChildren || leaksPort) || this.#leaked.has(name)) return;
     this.#leaked.set(name, {
       pids: leavesChildren ? [life.pid + 100_000] : [],
       portHeldBy: leaksPort ? life.pid + 100_000 : null,
