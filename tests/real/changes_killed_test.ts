@@ -9,7 +9,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
-import { parseResponse } from "../fixtures/raw_client.ts";
 import { beginChange, type What } from "../support/change_asks.ts";
 import { changeLife, type ChangePlace, servesAt } from "../support/change_rig.ts";
 import { ChangeSupervisor } from "../support/change_supervisor.ts";
@@ -82,10 +81,9 @@ async function openStream(ports: ChangePorts, tokens: number): Promise<() => Pro
   const reader = await StreamReader.open(ports.data, ask(CHAT, body));
   assert.ok(await reader.readUntil("Anvil token 1"), reader.text);
   return async () => {
-    const { bytes } = await reader.rest();
+    const whole = await reader.readUntil("data: [DONE]\n\n");
     reader.close();
-    const response = parseResponse(bytes);
-    return response?.whole === true && response.text.endsWith("data: [DONE]\n\n");
+    return whole && reader.text.includes(` ${tokens}"`);
   };
 }
 
@@ -134,14 +132,15 @@ const TOKENS = 36;
 /** Counts the moments of both turns, and sees that they do what they should. */
 async function momentsOf({ place }: Rig, turns: readonly Turn[]): Promise<readonly number[]> {
   const counts: number[] = [];
-  for (const [what, , after] of turns) {
+  // The first round leaves a tier quiesced that was not: its steps are others than all later ones.
+  for (const [what, , after] of [...turns, ...turns]) {
     const { killed, out } = await child(place, what, -1);
     assert.ok(!killed, out);
     const { moments, end } = JSON.parse(out) as { moments: string[]; end: unknown };
     assert.deepEqual(await seen(place.ports), after, JSON.stringify(end));
     counts.push(moments.length);
   }
-  return counts;
+  return counts.slice(turns.length);
 }
 
 /** One kill at one moment, one resume; true when the new state came of it. */
