@@ -19,6 +19,7 @@ import type {
 } from "../serves/driver.ts";
 import { claimOf, type Serve, servedModel } from "../serves/manifest_shape.ts";
 import type { DeviceUse, MemoryFacts } from "../serves/budget.ts";
+import type { ListenerFact } from "../serves/os_facts.ts";
 import type { Probe } from "../serves/probe.ts";
 
 /** What the engine of a serve does in a test. */
@@ -97,7 +98,9 @@ export class SimulatedHost {
 
   /** What the programs that tell of memory would say now. Unified: `total` less what runs. */
   memory(total: number): MemoryFacts {
-    const devices = new Map<string, DeviceUse>();
+    const devices = new Map<string, DeviceUse>(
+      ["gpu-0", "gpu-1"].map((id) => [id, { usedMib: 0, processes: [] }]),
+    );
     let available = total;
     const add = (device: string, pid: number | null, mib: number) => {
       const { usedMib, processes } = devices.get(device) ?? { usedMib: 0, processes: [] };
@@ -118,6 +121,14 @@ export class SimulatedHost {
       on.forEach((device) => add(device, null, mib ?? 0));
     }
     return { devices, availableMib: available };
+  }
+
+  /** Who listens. */
+  get listeners(): readonly ListenerFact[] {
+    return this.running.flatMap((name) => {
+      const life = this.#life(name);
+      return life === null ? [] : [{ port: life.serve.port, pid: life.pid }];
+    });
   }
 
   /** Names of what runs, sorted. */
