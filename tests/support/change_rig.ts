@@ -151,7 +151,7 @@ export async function changeLife(
     lockPath: `${folder}/agent/host.lock`,
     store,
     router,
-    handsFor: () => hands,
+    handsFor: () => Promise.resolve(hands),
     patience: { unreachableMs: 5000, restartMs: 20_000, readmitMs: 5000, lookMs: 20 },
   });
   const facts: HostFacts = {

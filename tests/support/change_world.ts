@@ -137,7 +137,7 @@ export class ChangeWorld {
       lockPath: "/disk/state/host.lock",
       store,
       router,
-      handsFor: () => hands,
+      handsFor: () => Promise.resolve(hands),
       patience: { unreachableMs: 1000, restartMs: 1000, readmitMs: 1000, lookMs: 250 },
     });
     const survey: SurveyPorts = { facts: this.facts, hands, router };

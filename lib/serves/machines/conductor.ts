@@ -36,7 +36,7 @@ export interface ConductorPorts {
   readonly lockPath: string;
   readonly store: ChangeStore;
   readonly router: Pick<RouterPorts, "admin" | "program"> | null;
-  readonly handsFor: (serves: readonly Serve[]) => ServeHands;
+  readonly handsFor: (serves: readonly Serve[]) => Promise<ServeHands | Refusal>;
   readonly patience?: Patience;
 }
 
@@ -201,7 +201,9 @@ export class Conductor {
     onStep: OnStep,
     signal: AbortSignal | null,
   ): Promise<ChangeEnd> {
-    const { store, remarks, patience = PATIENCE } = this.#ports;
+    const { store, remarks, handsFor, patience = PATIENCE } = this.#ports;
+    const hands = await handsFor(serves);
+    if ("kind" in hands) return hands;
     const opened = await store.open(id);
     if (opened.kind !== "open") {
       return refuse("journal_unavailable", `the journal of ${id} cannot be opened`, "see the log");
@@ -216,7 +218,7 @@ export class Conductor {
     };
     signal?.addEventListener("abort", onAbort, { once: true });
     if (signal?.aborted) onAbort();
-    const ports = this.#carryPorts(id, serves);
+    const ports = this.#carryPorts(id, hands);
     let state: State = recordOf(id, await journal.read()).state;
     const follow: typeof TRANSACTION = {
       ...TRANSACTION,
@@ -268,12 +270,12 @@ export class Conductor {
     }
   }
 
-  #carryPorts(id: string, serves: readonly Serve[]): CarryPorts {
-    const { clock, router, handsFor, store } = this.#ports;
+  #carryPorts(id: string, hands: ServeHands): CarryPorts {
+    const { clock, router, store } = this.#ports;
     const none = refuse("router_not_configured", "this agent knows no router any more");
     return {
       clock,
-      serves: handsFor(serves),
+      serves: hands,
       config: store.config(id),
       router: router?.admin ?? {
         status: () => Promise.resolve({ ...none, code: "router_refused", changed: false }),
