@@ -108,7 +108,7 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
             detail: end.detail,
           });
         } else if (end?.kind === "ended" && end.record.state.at === "stuck") {
-          remarks.error("{change} waits for a person: see `promotion.status`", {
+          remarks.error("{change} waits for a person", {
             change: end.record.id,
           });
         }
