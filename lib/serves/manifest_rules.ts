@@ -72,6 +72,10 @@ export const MANIFEST_RULES: readonly Rule[] = [
             ? [at(index, ["env", place], "duplicate_env", "named already; remove it")]
             : []
         ),
+        ...(names.length > 0 &&
+            ["launchd", "windows-task"].includes(textAt(serve, "supervisor") ?? "")
+          ? [at(index, ["env"], "not_allowed", "this supervisor reads no file of variables")]
+          : []),
         ...(names.length > 0 && !has
           ? [at(index, ["env_file"], "missing", "name the file that holds the values of `env`")]
           : []),
