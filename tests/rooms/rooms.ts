@@ -82,7 +82,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: [...PURE, "serves"],
     packages: ["zod"],
   },
-  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"], planned: true },
+  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"] },
   adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
