@@ -48,6 +48,20 @@ export class ByteSource {
     return false;
   }
 
+  /** Everything that follows, as it comes. */
+  async *rest(): AsyncGenerator<Uint8Array, void, void> {
+    for (;;) {
+      if (this.#rest.length > 0) {
+        const chunk = this.#rest;
+        this.#rest = new Uint8Array(0);
+        yield chunk;
+      }
+      const more = await this.#more();
+      if (more === "end") return;
+      if (more !== null) throw new Error(more.cause);
+    }
+  }
+
   async #more(): Promise<"end" | Extract<Taken, { kind: "failed" }> | null> {
     try {
       const next = await this.#chunks.next();
