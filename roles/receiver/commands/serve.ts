@@ -45,7 +45,7 @@ export function serveCommand(build: Build, wire: () => Wire) {
     docs: {
       brief: "Answer one request on standard input and output",
       fullDescription: "For authorized_keys alone, as\n" +
-        '  command="/var/lib/anvil/anvil receiver serve /etc/anvil/receiver.toml",restrict ssh-ed25519 …\n' +
+        '  command="/opt/anvil/anvil receiver serve /etc/anvil/receiver.toml",restrict ssh-ed25519 …\n' +
         "What the caller asked sshd for is ignored: there are five verbs, in frames, and no sixth.",
     },
     async func({ log }, target) {
