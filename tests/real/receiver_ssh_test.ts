@@ -223,7 +223,16 @@ Deno.test({
 
     await t.step("no terminal and no forwarding", async () => {
       const frame = encodeFrame({ protocol: 1, verb: "identity", expected_node: "n1" });
-      const terminal = await ssh(way, frame, [], ["-tt", "-o", "LogLevel=INFO"]);
+      // Asked for in earnest: without the words of ours that say no.
+      const [program, ...args] = sshArgv(way).filter((word) => word !== "-T");
+      const asked = args.map((word) => word === "RequestTTY=no" ? "RequestTTY=force" : word);
+      const terminal = await runProcess({
+        argv: [program ?? "", "-o", "LogLevel=INFO", ...asked],
+        env: { PATH: "/usr/bin:/bin", HOME: "/nonexistent", TERM: "dumb" },
+        stdin: Uint8Array.from(frame),
+        deadlineMs: 30_000,
+        maxOutputBytes: MOST_ANSWER_BYTES,
+      });
       assert.ok("stderr" in terminal);
       assert.match(text(terminal.stderr), /PTY allocation request failed/);
       const forwarded = await ssh(way, frame, [], [
