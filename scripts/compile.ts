@@ -75,7 +75,7 @@ if (import.meta.main) {
       const { code, stderr } = await new Deno.Command(Deno.execPath(), {
         args: [
           ...["compile", "--target", TRIPLES[target.name] ?? "", "--output", output],
-          ...compileFlags(flagsOf(task, config.unstable)),
+          ...compileFlags(flagsOf(task, config.unstable, target.os)),
           script,
         ],
         stdin: "null",

@@ -10,9 +10,9 @@ export const ID_PATTERN = /^[a-z][a-z0-9-]{0,62}$/;
 /** A request id we accept from a client and echo back: 1 to 128 of `[A-Za-z0-9._-]`. */
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** True when `value` may be echoed in a header and a log as it is. */
-export function isWellFormedRequestId(value: string): boolean {
-  return REQUEST_ID_PATTERN.test(value);
+/** The id a client sent with its request; null when it sent none that may be echoed. */
+export function requestIdFrom(sent: string | null): string | null {
+  return sent !== null && REQUEST_ID_PATTERN.test(sent) ? sent : null;
 }
 
 /** Random bytes as a port: `crypto.getRandomValues` in the binaries, counted bytes in tests. */

@@ -98,6 +98,11 @@ export type Authenticated<Scope extends string> =
 /** SHA-256 as a port: 32 bytes. */
 export type Sha256 = (text: string) => Uint8Array;
 
+/** What a credential is looked for in: `Headers`, or anything that looks names up so. */
+export interface NamedHeaders {
+  get(name: string): string | null;
+}
+
 interface Held<Scope extends string> {
   readonly hash: Uint8Array;
   readonly expiresAt: number;
@@ -127,7 +132,7 @@ export class Roster<Scope extends string> {
   }
 
   /** Whose token `headers` carry: `Authorization: Bearer` first, then `x-api-key`. */
-  authenticate(headers: Headers, now: number): Authenticated<Scope> {
+  authenticate(headers: NamedHeaders, now: number): Authenticated<Scope> {
     const token = presented(headers);
     if (token === null) return { kind: "missing" };
     const hash = this.#sha256(token);
@@ -145,7 +150,7 @@ export function newToken(random: RandomBytes): Secret {
   return new Secret(`anvil_${random(32).toBase64({ alphabet: "base64url", omitPadding: true })}`);
 }
 
-function presented(headers: Headers): string | null {
+function presented(headers: NamedHeaders): string | null {
   const authorization = headers.get("authorization");
   if (authorization !== null) {
     const match = /^bearer +([^\s,]+)$/i.exec(authorization);

@@ -32,6 +32,25 @@ export async function openAppendFile(path: string): Promise<AppendOpened> {
   }
 }
 
+/** Makes a fresh file at `path` in place of one that was moved away; null when that cannot be. */
+export function reopenAppendFile(path: string): AppendFile | null {
+  let file: Deno.FsFile | null = null;
+  try {
+    file = Deno.openSync(path, { read: true, append: true, createNew: true, mode: 0o600 });
+    if (file.tryLockSync(true)) return new AppendFile(file);
+  } catch {
+    // The caller goes on with the file it has.
+  }
+  file?.close();
+  return null;
+}
+
+/** The whole lines in the last `mostBytes` bytes of a file that nobody writes any more. */
+export function tailOf(path: string, mostBytes: number): readonly string[] {
+  using file = new AppendFile(Deno.openSync(path, { read: true }));
+  return file.tail(mostBytes).lines;
+}
+
 /** An open file, ours until it is closed. */
 export class AppendFile implements Disposable {
   readonly #file: Deno.FsFile;
@@ -55,6 +74,30 @@ export class AppendFile implements Disposable {
       this.#file.truncateSync(before);
       throw error;
     }
+  }
+
+  /** Everything so far is on the disk when this returns. Throws when the disk refuses. */
+  flush(): void {
+    this.#file.syncDataSync();
+  }
+
+  /** In bytes. */
+  get size(): number {
+    return this.#file.statSync().size;
+  }
+
+  /** The first line, if it is whole and has at most `mostBytes` bytes. */
+  first(mostBytes: number): string | null {
+    const bytes = new Uint8Array(Math.min(this.size, mostBytes));
+    this.#file.seekSync(0, Deno.SeekMode.Start);
+    let length = 0;
+    while (length < bytes.length) {
+      const read = this.#file.readSync(bytes.subarray(length));
+      if (read === null) break;
+      length += read;
+    }
+    const end = bytes.subarray(0, length).indexOf(NEWLINE);
+    return end === -1 ? null : new TextDecoder().decode(bytes.subarray(0, end));
   }
 
   /** The whole lines in the last `mostBytes` bytes; `torn` when bytes without a newline follow. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Conn, Dial, Dialed, DialFailure } from "../relay/dial.ts";
+import type { Conn, Dial, Dialed, DialFailure, DialLimits } from "../relay/dial.ts";
 import type { Endpoint } from "../relay/upstream.ts";
 import { causeOf, codeOf } from "./os_error.ts";
 
@@ -13,10 +13,30 @@ const MEANING: { readonly [code: string]: DialFailure } = {
   ECONNREFUSED: "connect_refused",
   ECONNRESET: "connect_refused",
   ETIMEDOUT: "connect_timeout",
+  EACCES: "connect_local",
+  EADDRNOTAVAIL: "connect_local",
+  EMFILE: "connect_local",
+  ENFILE: "connect_local",
+  EPERM: "connect_local",
+  NotCapable: "connect_local",
 };
 
 /** Opens one TCP connection to a literal address. */
-export const tcpDial: Dial = async (endpoint, { connectMs, signal }): Promise<Dialed> => {
+export const tcpDial: Dial = async (endpoint, limits): Promise<Dialed> => {
+  const opened = await openTcp(endpoint, limits);
+  return opened.kind === "failed"
+    ? opened
+    : { kind: "connected", conn: new OpenConn(opened.socket) };
+};
+
+/** The same, before anybody reads or writes. */
+export async function openTcp(
+  endpoint: Endpoint,
+  { connectMs, signal }: DialLimits,
+): Promise<
+  | { readonly kind: "open"; readonly socket: Deno.TcpConn }
+  | Extract<Dialed, { kind: "failed" }>
+> {
   if (signal.aborted) return aborted();
   const giveUp = new AbortController();
   // at its end Deno.connect asks the signal once more, and when the abort came just then it throws
@@ -41,7 +61,7 @@ export const tcpDial: Dial = async (endpoint, { connectMs, signal }): Promise<Di
       return signal.aborted ? aborted() : timedOut(connectMs);
     }
     conn.setNoDelay(true);
-    return { kind: "connected", conn: new TcpConn(conn) };
+    return { kind: "open", socket: conn };
   } catch (error) {
     if (signal.aborted) return aborted();
     if (late) return timedOut(connectMs);
@@ -51,13 +71,13 @@ export const tcpDial: Dial = async (endpoint, { connectMs, signal }): Promise<Di
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
   }
-};
+}
 
-function aborted(): Dialed {
+function aborted(): Extract<Dialed, { kind: "failed" }> {
   return { kind: "failed", code: "aborted", cause: "aborted while connecting" };
 }
 
-function timedOut(connectMs: number): Dialed {
+function timedOut(connectMs: number): Extract<Dialed, { kind: "failed" }> {
   return { kind: "failed", code: "connect_timeout", cause: `no answer within ${connectMs} ms` };
 }
 
@@ -65,11 +85,12 @@ function refusedBy(endpoint: Endpoint, error: unknown): string {
   return `${endpoint.hostname} port ${endpoint.port}: ${causeOf(error)}`;
 }
 
-class TcpConn implements Conn {
-  readonly #conn: Deno.TcpConn;
+/** A socket as the port wants it. */
+export class OpenConn implements Conn {
+  readonly #conn: Deno.TcpConn | Deno.TlsConn;
   #open = true;
 
-  constructor(conn: Deno.TcpConn) {
+  constructor(conn: Deno.TcpConn | Deno.TlsConn) {
     this.#conn = conn;
   }
 

@@ -21,6 +21,7 @@
  * @module
  */
 
+import { MESSAGE_HEADERS } from "../core/message_headers.ts";
 import type {
   ByteSource,
   Endpoint,
@@ -120,25 +121,11 @@ function urlOf({ hostname, port }: Endpoint, target: string): string {
   return url.href;
 }
 
-/** Set by the library, or able to change what a member takes for the end of the body. */
-const RESERVED: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
-
 /** The asked headers, and exactly `accept-encoding: identity`, which alone stops decoding. */
 function headersOf(asked: HeaderList): Headers {
   const headers = new Headers();
   for (const [name, value] of asked) {
-    if (RESERVED.has(name)) throw new Error(`ask: ${name} is not the caller's to set`);
+    if (MESSAGE_HEADERS.has(name)) throw new Error(`ask: ${name} is not the caller's to set`);
     headers.append(name, value);
   }
   headers.set("accept-encoding", "identity");
@@ -207,11 +194,16 @@ class FetchBody implements ByteSource {
     return this.#outcome?.kind === "end";
   }
 
+  get holds(): boolean {
+    return false;
+  }
+
   async read(into: Uint8Array<ArrayBuffer>): Promise<Read> {
     if (this.#outcome !== null) return this.#outcome;
     if (this.#reader === null) throw new Error("read: a body without a reader has ended");
     try {
-      const { done, value } = await this.#reader.read(into);
+      // the reader takes the buffer it is given away from its owner
+      const { done, value } = await this.#reader.read(new Uint8Array(into.length));
       if (this.#outcome !== null) return this.#outcome;
       if (!done) return { kind: "bytes", bytes: value };
       return this.#end({ kind: "end" });

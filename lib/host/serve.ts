@@ -1,12 +1,12 @@
 /**
- * The HTTP server: Deno.serve with the settings that the environment must not change.
+ * The HTTP server for listeners that need no speed: Deno.serve with the settings that the
+ * environment must not change.
  *
  * @module
  */
 
-import { type Refusal, refuse } from "../core/refusal.ts";
-import { causeOf } from "./os_error.ts";
-import { connectionServer, SharedServer } from "./serve_shared.ts";
+import type { Refusal } from "../core/refusal.ts";
+import { listenRefusal, type ListenRefusalCode } from "./listen_refusal.ts";
 
 /** Where and how to listen. */
 export interface ServeOptions {
@@ -14,8 +14,6 @@ export interface ServeOptions {
   readonly hostname: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
-  /** Lets another process listen there too, for an overlapped restart; see {@link SharedServer}. */
-  readonly reusePort?: boolean;
   readonly handler: (request: Request) => Response | Promise<Response>;
   /** Told what escaped the handler; the client gets a bare 500. */
   readonly onError: (error: unknown) => void;
@@ -30,12 +28,9 @@ export interface Listening {
 }
 
 /** Starts to listen, or says why that is not possible. */
-export function serve(
-  options: ServeOptions,
-): Listening | Refusal<"port_in_use" | "address_unavailable" | "listen_denied" | "listen_failed"> {
-  const { hostname, port, handler, onError, reusePort = false } = options;
+export function serve(options: ServeOptions): Listening | Refusal<ListenRefusalCode> {
+  const { hostname, port, handler, onError } = options;
   try {
-    if (reusePort) return serveShared(options);
     const server = Deno.serve({
       hostname,
       port,
@@ -49,43 +44,6 @@ export function serve(
     }, handler);
     return { kind: "listening", port: server.addr.port, shutdown: () => server.shutdown() };
   } catch (error) {
-    const at = `${hostname} port ${port}`;
-    if (error instanceof Deno.errors.AddrInUse) {
-      return refuse(
-        "port_in_use",
-        `another process listens on ${at} already`,
-        "stop that process, or choose another port in the configuration",
-      );
-    }
-    if (error instanceof Deno.errors.AddrNotAvailable) {
-      return refuse(
-        "address_unavailable",
-        `this host has no address ${hostname}`,
-        "choose an address of this host",
-      );
-    }
-    if (error instanceof Deno.errors.NotCapable || error instanceof Deno.errors.PermissionDenied) {
-      return refuse(
-        "listen_denied",
-        `this process may not listen on ${at}: ${causeOf(error)}`,
-        "choose a port above 1023, or widen the launcher's --allow-net",
-      );
-    }
-    return refuse("listen_failed", `cannot listen on ${at}: ${causeOf(error)}`);
+    return listenRefusal(error, `${hostname} port ${port}`, hostname);
   }
-}
-
-function serveShared(options: ServeOptions): Listening | Refusal<"listen_failed"> {
-  const { hostname, port, handler, onError } = options;
-  const door = connectionServer();
-  if (door === null) {
-    return refuse(
-      "listen_failed",
-      "this runtime cannot share a port without losing requests",
-      "run the runtime this release is pinned to, or set `reuse_port = false`",
-    );
-  }
-  const listener = Deno.listen({ hostname, port, reusePort: true });
-  const server = new SharedServer(listener, door, handler, onError);
-  return { kind: "listening", port: listener.addr.port, shutdown: () => server.shutdown() };
 }

@@ -20,7 +20,7 @@ Deno.test("sqlite: makes, migrates, keeps; WAL, FULL, 0600", async () => {
   }
   using again = opened(dir.at("d"), {
     migrations: [...migrations, "ALTER TABLE t ADD COLUMN more INTEGER"],
-    quickCheck: true,
+    quickCheckBytes: 1_000_000,
   });
   assert.deepEqual({ ...again.get("SELECT * FROM t") }, { id: 1, text: "one", more: null });
   assert.equal(again.get("SELECT * FROM t WHERE id = ?", 9), null);
@@ -73,6 +73,9 @@ Deno.test("sqlite: quick_check sees a damaged page", async () => {
   using file = await Deno.open(dir.at("d"), { write: true, read: true });
   await file.seek(4096, Deno.SeekMode.Start);
   await file.write(new Uint8Array(4096).fill(0x55));
-  const outcome = openDatabase(dir.at("d"), { migrations, quickCheck: true });
+  const outcome = openDatabase(dir.at("d"), { migrations, quickCheckBytes: 1_000_000 });
   assert.ok(outcome.kind === "refused" && outcome.code === "database_corrupt");
+  // A file above the bound is not looked through: whoever reads the page is told.
+  using large = opened(dir.at("d"), { migrations, quickCheckBytes: 4096 });
+  assert.throws(() => large.all("SELECT * FROM t"), /malformed/);
 });

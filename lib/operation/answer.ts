@@ -7,6 +7,8 @@
 import type { Json } from "../core/canonical_json.ts";
 import type { Problem } from "../core/problem.ts";
 import { type Refusal, refuse } from "../core/refusal.ts";
+import type { Action } from "./authorize.ts";
+import type { Operation } from "./operation.ts";
 import { mayHaveExecuted, type RunView } from "./run_record.ts";
 
 /** What is asked. */
@@ -58,4 +60,29 @@ export function answerOf(run: RunView, known: boolean, result?: Json): Answer {
 /** A refusal of something that was not begun. */
 export function plain(refusal: Refusal): Extract<Answer, { kind: "refused" }> {
   return { ...refusal, mayHaveExecuted: false, run: null, problems: [] };
+}
+
+/** `Idempotency-Key`: 8 to 128 of these. */
+const KEY = /^[A-Za-z0-9._:-]{8,128}$/;
+
+/** What is missing or too much in a call whose input is right; null when nothing is. */
+export function notReady(operation: Operation, ask: Call, action: Action): Refusal | null {
+  if (operation.effect === "read" && ask.dryRun) {
+    return refuse("dry_run_of_read", "a read has no dry run", "leave `dry_run` out");
+  }
+  if (action !== "apply") return null;
+  if (operation.destructive && !ask.confirm) {
+    return refuse(
+      "confirm_required",
+      "this operation destroys something",
+      "look at the dry run, then send `confirm: true`",
+    );
+  }
+  if (ask.key === null) {
+    return refuse("key_required", "a mutation needs an `Idempotency-Key`", "send a fresh one");
+  }
+  if (!KEY.test(ask.key)) {
+    return refuse("key_malformed", "expected 8 to 128 of `A-Z a-z 0-9 . _ : -`");
+  }
+  return null;
 }

@@ -13,8 +13,11 @@ import type { Action } from "./authorize.ts";
 /** What happened, before it is chained. */
 export interface AuditEvent {
   readonly [key: string]: Json;
-  /** `refused` stands alone: nothing was begun. */
-  readonly phase: "start" | "end" | "refused";
+  /**
+   * `refused` stands alone: nothing was begun. `pruned` says that the oldest file was let go; its
+   * `target_digest` is the hash of the last record in it.
+   */
+  readonly phase: "start" | "end" | "refused" | "pruned";
   /** Pairs a start with its end. */
   readonly call: string;
   readonly principal: string;
@@ -76,6 +79,18 @@ export interface ChainBreak {
 export class ChainCheck {
   #line = 0;
   #end: ChainEnd = { seq: 0, hash: CHAIN_START };
+
+  /** Begins behind records that are not there any more. */
+  static behind(end: ChainEnd): ChainCheck {
+    const check = new ChainCheck();
+    check.#end = end;
+    return check;
+  }
+
+  /** The same chain in the next file: lines are counted anew. */
+  nextFile(): void {
+    this.#line = 0;
+  }
 
   /** Where the chain stands after the lines so far. */
   get end(): ChainEnd {

@@ -13,7 +13,15 @@ import type { Clock } from "../core/clock.ts";
 import { type Refusal, refuse } from "../core/refusal.ts";
 import type { Database } from "../host/sqlite.ts";
 import type { Effect } from "./operation.ts";
-import { fingerprintOf, type RunEnd, type RunSubject, type RunView, viewOf } from "./run_record.ts";
+import {
+  BEGUN,
+  fingerprintOf,
+  freshView,
+  type RunEnd,
+  type RunSubject,
+  type RunView,
+  viewOf,
+} from "./run_record.ts";
 
 /** How much is kept. */
 export interface LedgerBounds {
@@ -95,30 +103,33 @@ export class Ledger {
         return { kind: "known", run: this.#trueView(row) };
       }
       if (this.#claims++ % SWEEP === 0) this.#sweep();
+      const { principal, operation } = subject;
+      const started = this.#clock.now();
       this.#database.run(
         `INSERT INTO runs (id, key, fingerprint, principal, operation, epoch, state, effect, started_at)
          VALUES (?, ?, ?, ?, ?, ?, 'running', 'none', ?)`,
-        id,
-        key,
-        fingerprint,
-        subject.principal,
-        subject.operation,
-        this.epoch,
-        this.#clock.now(),
+        ...[id, key, fingerprint, principal, operation, this.epoch, started],
       );
-      return { kind: "claimed", run: this.#need(id) };
+      return { kind: "claimed", run: freshView({ id, key, principal, operation }, started) };
     });
   }
 
-  /** Journals how far a run is. Throws when it is not running any more. */
+  /**
+   * Journals how far a run is. Throws when it is not running any more.
+   *
+   * On the disk before it returns, if without it the row would claim less than may have happened: a
+   * step into the unknown. Not so for what only adds to knowledge, an effect that is over or a name for
+   * what {@link BEGUN} said: a power cut that takes it leaves `unknown`, which is still true.
+   */
   step(id: string, step: string, effect: Effect): void {
-    const changed = this.#database.run(
-      "UPDATE runs SET step = ?, effect = ? WHERE id = ? AND epoch = ? AND state = 'running'",
-      step,
-      effect,
-      id,
-      this.epoch,
-    );
+    const before = this.#database.get("SELECT step, effect FROM runs WHERE id = ?", id);
+    const said = before?.["effect"] === "unknown" && before["step"] === BEGUN;
+    const sql =
+      "UPDATE runs SET step = ?, effect = ? WHERE id = ? AND epoch = ? AND state = 'running'";
+    const values = [step, effect, id, this.epoch] as const;
+    const changed = effect !== "unknown" || said
+      ? this.#database.runSoon(sql, ...values)
+      : this.#database.run(sql, ...values);
     if (changed !== 1) throw new Error(`run ${id} was settled; step ${step} must not be taken`);
   }
 

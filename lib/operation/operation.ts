@@ -49,6 +49,8 @@ interface Described<In, Out> {
   readonly output: z.ZodType<Out>;
   /** Answers although everything else is busy: what people need to end what hangs. */
   readonly control?: true;
+  /** A read that answers although the audit cannot be written: what people need to see why. */
+  readonly vital?: true;
 }
 
 /** An operation that changes nothing. */
@@ -77,6 +79,7 @@ export interface Operation {
   readonly effect: "read" | "mutate";
   readonly destructive: boolean;
   readonly control: boolean;
+  readonly vital: boolean;
   readonly roles: readonly string[] | null;
   readonly deadlineMs: number;
   readonly input: z.ZodType;
@@ -139,8 +142,10 @@ function described<In, Out>(
   destructive: boolean,
 ): Omit<Operation, "prepare"> {
   if (!OPERATION_NAME.test(of.name)) throw new TypeError(`${of.name} is not noun.verb`);
-  const { name, brief, effect, roles, deadlineMs, input, output, control = false } = of;
-  return { name, brief, effect, destructive, control, roles, deadlineMs, input, output };
+  const { name, brief, effect, roles, deadlineMs, input, output } = of;
+  const vital = of.vital === true && effect === "read";
+  const control = of.control === true;
+  return { name, brief, effect, destructive, control, vital, roles, deadlineMs, input, output };
 }
 
 function checked<In>(

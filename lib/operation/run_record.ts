@@ -15,6 +15,9 @@ import type { Row } from "../host/sqlite.ts";
 import { sha256 } from "../host/digest.ts";
 import type { Effect } from "./operation.ts";
 
+/** The step that the runner journals before an operation's own `run`. */
+export const BEGUN = "run";
+
 /** How a run ended. */
 export type RunEnd =
   | { readonly state: "done"; readonly result: Json }
@@ -68,6 +71,29 @@ export function fingerprintOf({ principal, operation, input, node, topology }: R
 /** True when the outside world may have been changed. */
 export function mayHaveExecuted(run: Pick<RunView, "effect">): boolean {
   return run.effect !== "none";
+}
+
+/** The view of a run that was claimed just now. */
+export function freshView(
+  of: Pick<RunView, "id" | "key" | "principal" | "operation">,
+  startedAt: number,
+): RunView {
+  return {
+    id: of.id,
+    key: of.key,
+    principal: of.principal,
+    operation: of.operation,
+    state: "running",
+    step: null,
+    effect: "none",
+    code: null,
+    detail: null,
+    result: null,
+    truncated: false,
+    forgotten: false,
+    started_at: timestamp(startedAt),
+    ended_at: null,
+  };
 }
 
 /** A row of the ledger as a view. */

@@ -21,8 +21,9 @@ import { type Action, authorize } from "./authorize.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Operation, OperationContext, Prepared } from "./operation.ts";
-import { type Answer, answerOf, type Call, plain } from "./answer.ts";
-import type { RunEnd, RunView } from "./run_record.ts";
+import { type Answer, answerOf, type Call, notReady, plain } from "./answer.ts";
+import { recover } from "./recover.ts";
+import { BEGUN, type RunEnd, type RunView } from "./run_record.ts";
 import { bounded, LiveRun, type Stop, stopEnd } from "./live_run.ts";
 
 /** How much runs at once. */
@@ -44,9 +45,6 @@ export interface RunnerPorts {
   readonly topology: string | null;
 }
 
-/** `Idempotency-Key`: 8 to 128 of these. */
-const KEY = /^[A-Za-z0-9._:-]{8,128}$/;
-
 /** Slots for operations marked `control`. */
 const CONTROL_SLOTS = 8;
 
@@ -60,6 +58,8 @@ export class Runner {
   readonly #busy: Record<Lane, number> = { reads: 0, mutations: 0, control: 0 };
   readonly #live = new Map<string, LiveRun>();
   readonly #reads = new Set<AbortController>();
+  /** Ends that are not in the ledger yet, by run. */
+  readonly #owed = new Map<string, RunEnd>();
   #stopping = false;
 
   constructor(catalogue: Catalogue, ports: RunnerPorts, bounds: RunnerBounds) {
@@ -70,23 +70,7 @@ export class Runner {
 
   /** Settles what an earlier process left, on record. Called once, before the first call. */
   recover(): readonly RunView[] {
-    const left = this.#ports.ledger.settleOthers();
-    for (const run of left) {
-      this.#ports.audit.append({
-        phase: "end",
-        call: run.id,
-        principal: run.principal,
-        operation: run.operation,
-        action: "apply",
-        key: run.key,
-        target_digest: null,
-        dry_run: false,
-        outcome: "failed",
-        code: run.code,
-        duration_ms: null,
-      }, true);
-    }
-    return left;
+    return recover(this.#ports.ledger, this.#ports.audit);
   }
 
   /** Does what is asked, or says why not. Never rejects for what an operation does. */
@@ -105,7 +89,9 @@ export class Runner {
       const no = refuse("input_invalid", "the input is not what this operation takes");
       return { ...this.#refused(ask, action, no), problems: prepared.problems };
     }
-    const no = this.#notReady(operation, ask, action);
+    const no = this.#stopping
+      ? refuse("agent_stopping", "this agent is stopping", "ask it again")
+      : notReady(operation, ask, action);
     if (no !== null) return this.#refused(ask, action, no);
     const lane: Lane = operation.control
       ? "control"
@@ -160,28 +146,6 @@ export class Runner {
     return lane === "control" ? CONTROL_SLOTS : this.#bounds[lane];
   }
 
-  #notReady(operation: Operation, ask: Call, action: Action): Refusal | null {
-    if (this.#stopping) return refuse("agent_stopping", "this agent is stopping", "ask it again");
-    if (operation.effect === "read" && ask.dryRun) {
-      return refuse("dry_run_of_read", "a read has no dry run", "leave `dry_run` out");
-    }
-    if (action !== "apply") return null;
-    if (operation.destructive && !ask.confirm) {
-      return refuse(
-        "confirm_required",
-        "this operation destroys something",
-        "look at the dry run, then send `confirm: true`",
-      );
-    }
-    if (ask.key === null) {
-      return refuse("key_required", "a mutation needs an `Idempotency-Key`", "send a fresh one");
-    }
-    if (!KEY.test(ask.key)) {
-      return refuse("key_malformed", "expected 8 to 128 of `A-Z a-z 0-9 . _ : -`");
-    }
-    return null;
-  }
-
   async #audited(
     ask: Call,
     action: Action,
@@ -207,6 +171,17 @@ export class Runner {
     try {
       audit.append(event({ phase: "start", outcome: null, code: null }), apply);
     } catch (error) {
+      if (operation.vital) {
+        remarks.error(
+          "the audit cannot be written, {operation} is answered all the same: {error}",
+          {
+            operation: operation.name,
+            principal: ask.principal,
+            error,
+          },
+        );
+        return await this.#looked(ask, operation, prepared, over);
+      }
       over();
       remarks.error("the audit cannot be written, nothing is done: {error}", { error });
       return plain(refuse("audit_unavailable", "the audit record cannot be opened", "see the log"));
@@ -218,7 +193,8 @@ export class Runner {
       const [outcome, code] = answer.kind === "done"
         ? [answer.known ? "known" : "done", null] as const
         : [answer.run?.state === "failed" ? "failed" : "refused", answer.code] as const;
-      audit.append(event({ phase: "end", outcome, code }), apply);
+      // The ledger is on the disk: a power cut that takes this line is mended by the next start.
+      audit.append(event({ phase: "end", outcome, code }), false);
     } catch (error) {
       // It happened, and the ledger says so: the answer stands.
       remarks.error("the end of {operation} is not in the audit: {error}", {
@@ -286,6 +262,7 @@ export class Runner {
       topology,
     };
     try {
+      this.#payOwed();
       const claimed = ledger.claim(id, ask.key ?? "", subject);
       if (claimed.kind === "refused") {
         over();
@@ -314,7 +291,7 @@ export class Runner {
       if (planned.kind === "refused") return planned;
       controller.signal.throwIfAborted();
       // From here on the truth is `unknown` until the operation says more.
-      ledger.step(id, "run", "unknown");
+      ledger.step(id, BEGUN, "unknown");
       return await planned.value.run(context);
     })();
     const ended = await bounded(work, controller, this.#times(operation));
@@ -337,7 +314,8 @@ export class Runner {
         answer = { ...answer, nextStep: ended.nextStep };
       }
     } catch (error) {
-      // The row stays `running` and is settled as interrupted by the next process: true then too.
+      // Written with the next mutation; by the next process it is settled as interrupted: true then too.
+      this.#owed.set(id, end);
       remarks.error("the end of {operation} is not in the ledger: {error}", {
         operation: operation.name,
         id,
@@ -351,6 +329,14 @@ export class Runner {
     this.#live.delete(id);
     live.finish(answer);
     return answer;
+  }
+
+  /** Ends that the ledger could not take, tried again. Throws when it still cannot. */
+  #payOwed(): void {
+    for (const [id, end] of this.#owed) {
+      this.#ports.ledger.settle(id, end);
+      this.#owed.delete(id);
+    }
   }
 
   /** Waits for a live run of the same request, or tells how it ended. */

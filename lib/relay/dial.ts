@@ -24,6 +24,8 @@ export type DialFailure =
   | "connect_refused"
   | "connect_unreachable"
   | "connect_timeout"
+  | "connect_tls"
+  | "connect_local"
   | "aborted";
 
 /** A connection, or why there is none. */

@@ -51,7 +51,10 @@ export function routeOf(path: string): Route | null {
 }
 
 /** Whose error shape goes with a path, routes unknown here included. */
-export function familyOf(path: string, headers: Headers): Family {
+export function familyOf(
+  path: string,
+  headers: { readonly has: (name: string) => boolean },
+): Family {
   return path.startsWith("/v1/messages") || headers.has("anthropic-version")
     ? "anthropic"
     : "openai";

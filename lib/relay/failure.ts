@@ -55,6 +55,15 @@ const UPSTREAM = ["upstream_error", "api_error"] as const;
 
 /** Code -> what it means. A code is stable; clients and runbooks rely on it. */
 export const FAILURES = {
+  // before a request was understood: the connection ends
+  head_malformed: row(400, "refused_request", ...INVALID),
+  head_too_large: row(431, "refused_request", ...INVALID),
+  head_too_slow: row(408, "refused_request", ...INVALID),
+  target_too_long: row(414, "refused_request", ...INVALID),
+  framing_ambiguous: row(400, "refused_request", ...INVALID),
+  host_invalid: row(400, "refused_request", ...INVALID),
+  version_unsupported: row(505, "refused_request", ...INVALID),
+  expectation_unsupported: row(417, "refused_request", ...INVALID),
   // before dispatch: nothing left this host
   token_missing: row(401, "refused_auth", "authentication_error", "authentication_error"),
   token_unknown: row(401, "refused_auth", "authentication_error", "authentication_error"),
@@ -63,6 +72,7 @@ export const FAILURES = {
   method_not_allowed: row(405, "refused_route", ...INVALID),
   alias_unknown: row(404, "refused_route", "invalid_request_error", "not_found_error"),
   body_not_json: row(400, "refused_request", ...INVALID),
+  body_framing_malformed: row(400, "refused_request", ...INVALID),
   body_truncated: row(400, "refused_request", ...INVALID),
   body_not_form: row(400, "refused_request", ...INVALID),
   body_not_object: row(400, "refused_request", ...INVALID),

@@ -38,19 +38,20 @@ const ENDS_AT_ROUTER: ReadonlySet<string> = new Set([
 /** Response headers that the router states itself. */
 const STATED_BY_ROUTER: ReadonlySet<string> = new Set([
   "x-request-id",
+  "request-id",
   "x-anvil-tier",
   "x-anvil-code",
 ]);
 
 /** Request headers a member gets: end-to-end ones, without the client's credential, never decoded. */
-export function toMember(headers: Headers): [string, string][] {
-  const named = nominated(headers.get("connection"));
+export function toMember(headers: HeaderList): [string, string][] {
+  const named = allNominated(headers);
   const crossing: [string, string][] = [["accept-encoding", "identity"]];
-  // Not `for of`: its iterator costs nine times as much here, on every request.
-  headers.forEach((value, name) => {
-    if (HOP_BY_HOP.has(name) || ENDS_AT_ROUTER.has(name) || named?.has(name)) return;
-    if (!name.startsWith("access-control-request-")) crossing.push([name, value]);
-  });
+  for (const header of headers) {
+    const name = header[0];
+    if (HOP_BY_HOP.has(name) || ENDS_AT_ROUTER.has(name) || named?.has(name)) continue;
+    if (!name.startsWith("access-control-request-")) crossing.push(header as [string, string]);
+  }
   return crossing;
 }
 
@@ -59,17 +60,22 @@ export function toMember(headers: Headers): [string, string][] {
  * as true here as it was there.
  */
 export function toClient(headers: HeaderList): [string, string][] {
-  let named: ReadonlySet<string> | null = null;
-  for (const [name, value] of headers) {
-    if (name === "connection") named = new Set([...(named ?? []), ...(nominated(value) ?? [])]);
-  }
+  const named = allNominated(headers);
   return headers.filter(([name]) =>
     !HOP_BY_HOP.has(name) && !STATED_BY_ROUTER.has(name) && !named?.has(name) &&
     !name.startsWith("access-control-")
   ) as [string, string][];
 }
 
-function nominated(connection: string | null): ReadonlySet<string> | null {
-  if (connection === null || connection === "keep-alive" || connection === "close") return null;
+function allNominated(headers: HeaderList): ReadonlySet<string> | null {
+  let named: ReadonlySet<string> | null = null;
+  for (const [name, value] of headers) {
+    if (name === "connection") named = new Set([...(named ?? []), ...(nominated(value) ?? [])]);
+  }
+  return named;
+}
+
+function nominated(connection: string): ReadonlySet<string> | null {
+  if (connection === "keep-alive" || connection === "close") return null;
   return new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
 }

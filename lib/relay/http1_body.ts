@@ -42,6 +42,10 @@ export class LineBody implements ByteSource {
     return this.#outcome === END;
   }
 
+  get holds(): boolean {
+    return this.#outcome === null && this.#line.holds;
+  }
+
   async read(into: Uint8Array<ArrayBuffer>): Promise<Read> {
     if (this.#outcome !== null) return this.#outcome;
     if (into.length === 0) throw new Error("read: no room to read into");

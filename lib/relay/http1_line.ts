@@ -7,8 +7,8 @@
 import { HEAD_LIMIT } from "./http1_head.ts";
 import type { Conn } from "./dial.ts";
 
-/** Enough for any usual head and the first bytes of its body. */
-const BUFFER = 16 * 1024;
+/** Enough for any usual head and the first bytes of its body; a larger head makes it grow once. */
+const BUFFER = 4 * 1024;
 
 /** Enough for most heads with a small body behind them. */
 const OUT = 4 * 1024;

@@ -5,26 +5,13 @@
  * @module
  */
 
+import { MESSAGE_HEADERS } from "../core/message_headers.ts";
 import type { Endpoint, UpstreamAsk } from "./upstream.ts";
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const TARGET = /^\/[\x21\x22\x24-\x7e]*$/;
 const HOST = /^[0-9A-Za-z.:-]+$/;
-
-/** Written by the client itself, or able to change what a member takes for the end of the body. */
-const RESERVED: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** What a `host` header says for `endpoint`: IPv6 in brackets, the port always. */
 export function authority({ hostname, port }: Endpoint): string {
@@ -40,7 +27,7 @@ export function checkAsk(ask: UpstreamAsk): void {
   if (!TARGET.test(ask.target)) throw new Error("ask: the target is not in origin form");
   for (const [name, value] of ask.headers) {
     if (!NAME.test(name)) throw new Error("ask: a header name is not a lower-case token");
-    if (RESERVED.has(name)) throw new Error(`ask: ${name} is not the caller's to set`);
+    if (MESSAGE_HEADERS.has(name)) throw new Error(`ask: ${name} is not the caller's to set`);
     if (!VALUE.test(value)) throw new Error(`ask: the value of ${name} holds a control character`);
   }
   const { body } = ask;

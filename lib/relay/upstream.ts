@@ -54,6 +54,8 @@ export type SendFailure =
   | "connect_refused" // somebody said no: nothing listens there
   | "connect_unreachable" // no route, or the network said no
   | "connect_timeout" // nobody answered within connectMs
+  | "connect_tls" // somebody answered, and no TLS session came of it
+  | "connect_local" // this machine could not try: permission, descriptors, addresses of its own
   | "closed_before_head" // the member closed, or reset, before a whole response head
   | "malformed_head" // what came back is not an HTTP/1 response head we understand
   | "body_failed" // the request body ended short or threw: the request was never complete
@@ -96,10 +98,11 @@ export interface ByteSource {
   readonly framing: "length" | "chunked" | "close" | "none";
   /** True when it is known already that nothing more comes: the next read gives `end` at once. */
   readonly ended: boolean;
+  /** True when it is known that the next read gives bytes without waiting. */
+  readonly holds: boolean;
   /**
-   * Waits for at least one byte, and gives what is there now, at most `into.byteLength`.
-   * `into` is used up: it may be detached, and the bytes given may be a view over it.
-   * One read at a time.
+   * Waits for at least one byte, and gives what is there now, at most `into.byteLength`. The bytes
+   * given may be a view over `into`. One read at a time.
    */
   read(into: Uint8Array<ArrayBuffer>): Promise<Read>;
   /** Closes the connection now. Safe at any time and more than once. */

@@ -223,6 +223,15 @@ function secretIn(text: string): string | null {
   return [...SECRET_SHAPES, ASSIGNMENT].find(({ pattern }) => pattern.test(reading))?.what ?? null;
 }
 
+/** `text` with a mask in place of everything that has the shape of a secret. */
+export function maskSecretShapes(text: string): string {
+  return SECRET_SHAPES.reduce(
+    (masked, { pattern }) =>
+      masked.replaceAll(new RegExp(pattern, `${pattern.flags}g`), "[secret]"),
+    text,
+  );
+}
+
 /** Lines of any text that hold something with the shape of a secret. */
 export function findSecretLines(text: string): readonly Problem[] {
   return text.split("\n").flatMap((line, index) => {

@@ -10,6 +10,7 @@
 import type { Clock } from "../../lib/core/clock.ts";
 import { hex, type RandomBytes } from "../../lib/core/ids.ts";
 import type { TryLock } from "../../lib/core/lock.ts";
+import type { ReadPlainFile } from "../../lib/core/plain_file.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { Remarks } from "../../lib/core/remarks.ts";
 import type { Build } from "../../lib/core/version.ts";
@@ -21,11 +22,13 @@ import { Catalogue } from "../../lib/operation/catalogue.ts";
 import { Ledger } from "../../lib/operation/ledger.ts";
 import { LEDGER_MIGRATIONS } from "../../lib/operation/ledger_schema.ts";
 import type { Operation } from "../../lib/operation/operation.ts";
+import type { RunView } from "../../lib/operation/run_record.ts";
 import { Runner } from "../../lib/operation/runner.ts";
 import { type AppParts, handle } from "./app.ts";
 import type { Roster } from "./clients.ts";
 import type { AgentConfig } from "./config.ts";
-import type { FactPorts } from "./facts.ts";
+import type { FactPorts } from "./facts/fact.ts";
+import { configOperations } from "./operations/config.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
 import { routerOperations } from "./operations/router.ts";
@@ -37,6 +40,7 @@ export interface AgentPorts {
   readonly remarks: Remarks;
   readonly build: Build;
   readonly facts: FactPorts;
+  readonly readPlain: ReadPlainFile;
   readonly upstream: Upstream;
   readonly tryLock: TryLock;
   readonly listen: (
@@ -51,6 +55,10 @@ export interface AgentPorts {
 
 /** A stopped operation may take so many milliseconds to notice. */
 const GRACE_MS = 2000;
+/** A ledger of so many bytes is looked through at start: about a second. */
+const CHECKED_BYTES = 64 * 1024 * 1024;
+/** Nobody else writes the ledger; everything waits while somebody does, so not for long. */
+const BUSY_MS = 500;
 /** The last answers may take so long to leave, in milliseconds. */
 const CLOSING_MS = 1000;
 
@@ -79,7 +87,8 @@ export async function startAgent(config: AgentConfig, ports: AgentPorts): Promis
   }
   const opened = openDatabase(within(config.state, "ledger.sqlite"), {
     migrations: LEDGER_MIGRATIONS,
-    quickCheck: true,
+    quickCheckBytes: CHECKED_BYTES,
+    busyMs: BUSY_MS,
   });
   const close = async () => {
     audit.audit.close();
@@ -137,6 +146,11 @@ function listen(
       cancel: (id) => runner.cancel(id),
       isLive: (id) => runner.isLive(id),
     }),
+    ...configOperations({
+      roots: config.config.roots,
+      roles: config.roles,
+      read: ports.readPlain,
+    }),
     ...routerOperations({
       upstream: ports.upstream,
       files: ports.facts.files,
@@ -152,7 +166,18 @@ function listen(
     { clock, random: ports.random, ledger, audit, remarks, node: config.node, topology },
     { reads, mutations, graceMs: GRACE_MS },
   );
-  for (const run of runner.recover()) {
+  let left: readonly RunView[];
+  try {
+    left = runner.recover();
+  } catch (error) {
+    remarks.error("what an earlier process left cannot be settled: {error}", { error });
+    return refuse(
+      "state_unwritable",
+      "what an earlier process left cannot be settled: the state folder takes no writes",
+      "see to disk space, then start again",
+    );
+  }
+  for (const run of left) {
     remarks.warn("run {run} of {operation} was interrupted by the end of an earlier process", {
       run: run.id,
       operation: run.operation,

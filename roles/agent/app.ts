@@ -23,6 +23,7 @@ import type { Ledger } from "../../lib/operation/ledger.ts";
 import { jsonShape, OPERATION_NAME } from "../../lib/operation/operation.ts";
 import type { Runner } from "../../lib/operation/runner.ts";
 import { LOOPBACK, type Principal, type Roster } from "./clients.ts";
+import { docsResponse } from "./docs_page.ts";
 import { handleMcp } from "./mcp.ts";
 import { openApi } from "./openapi.ts";
 import { NOT_BEGUN, problemResponse } from "./problem_document.ts";
@@ -75,6 +76,7 @@ async function route(parts: AppParts, request: Request): Promise<Response> {
     return response;
   }
   if (path === "/livez") return new Response(null, { status: 200 });
+  if (path === "/docs") return docsResponse(parts.node, parts.catalogue);
   const principal = whoAsks(parts, request);
   if (principal instanceof Response) return principal;
   if (path === MCP) {
@@ -101,7 +103,9 @@ async function route(parts: AppParts, request: Request): Promise<Response> {
   return answer.kind === "done" ? json(answer.result) : problemResponse(answer, answer);
 }
 
-const GETS: ReadonlySet<string> = new Set(["/livez", "/health", "/v1/operations", "/openapi.json"]);
+const GETS: ReadonlySet<string> = new Set([
+  ...["/livez", "/docs", "/health", "/v1/operations", "/openapi.json"],
+]);
 
 function whoAsks(parts: AppParts, request: Request): Principal | Response {
   if (parts.roster === null) {

@@ -60,6 +60,11 @@ export const configShape = z.strictObject({
       "File with a router token of scope `observe`, mode 0600, relative to this file.",
     ),
   }).optional(),
+  config: z.strictObject({
+    roots: z.array(z.string().min(1)).min(1).max(8).default(["."]).describe(
+      "Folders whose configuration files `config.*` tells of; relative to this file.",
+    ),
+  }).prefault({}),
   limits: z.strictObject({
     reads: whole(1, 1024).default(32).describe("Reads and dry runs at once."),
     mutations: whole(1, 64).default(4).describe("Live mutations at once."),

@@ -24,10 +24,11 @@ export async function loadConfig(path: string): Promise<Checked<AgentConfig>> {
   if (text === null) return unreadable("not_utf8", "the file is not UTF-8 text");
   const checked = readConfig(text);
   if (checked.kind === "invalid") return checked;
-  const { auth, router, state } = checked.model;
+  const { auth, router, state, config } = checked.model;
   const model: AgentConfig = {
     ...checked.model,
     state: beside(path, state),
+    config: { roots: config.roots.map((root) => beside(path, root)) },
     auth: auth.clients === undefined ? auth : { clients: beside(path, auth.clients) },
     ...(router?.token_file === undefined
       ? {}

@@ -34,6 +34,13 @@ export function openApi(node: string, version: string, catalogue: Catalogue): Js
     "/livez": {
       get: { summary: "Alive", security: [], responses: { 200: { description: "Yes" } } },
     },
+    "/docs": {
+      get: {
+        summary: "The catalogue as a page for people",
+        security: [],
+        responses: { 200: { description: "A page", content: { "text/html": {} } } },
+      },
+    },
     "/health": get("node.health, without an envelope"),
     "/v1/operations": get("The catalogue of this node"),
     "/v1/operations/runs/{id}": {

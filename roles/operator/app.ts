@@ -7,7 +7,10 @@
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { fleetRoutes } from "./commands/fleet.ts";
 import { homeRoutes } from "./commands/home.ts";
+import { nodeRoutes } from "./commands/node.ts";
+import { opRoutes } from "./commands/op.ts";
 import { schemaCommand } from "./commands/schema.ts";
 import { topologyRoutes } from "./commands/topology.ts";
 import type { Operator } from "./operator.ts";
@@ -22,6 +25,9 @@ export function operatorApp(operator: Operator) {
       routes: {
         topology: topologyRoutes(operator),
         home: homeRoutes(operator),
+        fleet: fleetRoutes(operator),
+        node: nodeRoutes(operator),
+        op: opRoutes(operator),
         schema: schemaCommand,
         doctor: doctorCommand(operator),
         completions: completionsCommand(NAME),

@@ -12,7 +12,7 @@ import type { Core } from "./core.ts";
 import type { Decisions } from "./decisions.ts";
 import { messageOf } from "./exchange_messages.ts";
 import type { Metrics } from "./metrics.ts";
-import { errorResponse } from "./response.ts";
+import { errorAnswer } from "./response.ts";
 import { targetOf } from "../../lib/core/target.ts";
 import { type TransitionRefused, type Transitions, transitionShape } from "./transition.ts";
 
@@ -27,7 +27,7 @@ export interface AdminParts {
   readonly configDigest: string;
 }
 
-type Answer = Response | Promise<Response>;
+type AdminAnswer = Response | Promise<Response>;
 
 /** One path of the admin listener. */
 interface AdminRoute {
@@ -39,7 +39,7 @@ interface AdminRoute {
     parts: AdminParts,
     request: Request,
     query: URLSearchParams,
-  ) => Answer;
+  ) => AdminAnswer;
 }
 
 const ROUTES: ReadonlyMap<string, AdminRoute> = new Map<string, AdminRoute>([
@@ -56,7 +56,7 @@ const ROUTES: ReadonlyMap<string, AdminRoute> = new Map<string, AdminRoute>([
 ]);
 
 /** Answers one request on the admin listener. */
-export function handleAdmin(core: Core, parts: AdminParts, request: Request): Answer {
+export function handleAdmin(core: Core, parts: AdminParts, request: Request): AdminAnswer {
   const { path, query } = targetOf(request.url);
   const route = ROUTES.get(path);
   if (route === undefined) return refuse(core, "route_unknown", "there is nothing at this path");
@@ -65,9 +65,7 @@ export function handleAdmin(core: Core, parts: AdminParts, request: Request): An
     return refuse(core, "method_not_allowed", `this path takes ${route.method}`);
   }
   if (route.scope !== null) {
-    const proven = core.roster === null
-      ? core.loopback
-      : core.roster().authenticate(request.headers, core.ports.clock.now());
+    const proven = core.authenticate(request.headers);
     if (proven.kind === "missing") return refuse(core, "token_missing");
     if (proven.kind === "unknown") return refuse(core, "token_unknown");
     if (!proven.principal.scopes.has(route.scope)) {
@@ -186,7 +184,8 @@ async function boundedText(request: Request, mostBytes: number): Promise<string 
 
 function refuse(core: Core, code: FailureCode, message: string = messageOf(code)): Response {
   const requestId = newId("ad", core.ports.random);
-  return errorResponse(code, { family: "openai", requestId, message });
+  const { status, headers, body } = errorAnswer(code, { family: "openai", requestId, message });
+  return new Response(body, { status, headers: headers as [string, string][] });
 }
 
 function text(status: number, body: string): Response {

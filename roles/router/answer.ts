@@ -1,22 +1,32 @@
 /**
  * The member's answer on its way to the client: bytes untouched and unbuffered, the end judged.
  *
- * Pulled, never pushed: nothing is read from the member that the client has not asked for, so a slow
- * client slows the engine down and memory stays flat.
+ *     read from the member ──> watch ──> write to the client ──> read …
+ *
+ * Nothing is read from the member before the system took what was read before, so a slow client
+ * slows the engine down and memory stays flat.
  *
  * @module
  */
 
 import type { Clock } from "../../lib/core/clock.ts";
-import type { Slab } from "../../lib/core/slab.ts";
+import type { Reply } from "../../lib/intake/asked.ts";
 import type { BodyWatch } from "../../lib/relay/body_watch.ts";
 import type { Family } from "../../lib/relay/dialect.ts";
 import { errorEvent, type FailureCode, failureOf, type Outcome } from "../../lib/relay/failure.ts";
 import { toClient } from "../../lib/relay/headers.ts";
-import type { ByteSource, Read, UpstreamAnswer } from "../../lib/relay/upstream.ts";
+import type { ByteSource, HeaderList, Read, UpstreamAnswer } from "../../lib/relay/upstream.ts";
 import type { Usage } from "../../lib/relay/usage.ts";
 import { messageOf } from "./exchange_messages.ts";
-import { corsHeaders } from "./response.ts";
+import { CORS, requestIdHeaders } from "./response.ts";
+
+/** Status and headers of an answer that is relayed. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: HeaderList;
+  /** What the member says its body has, where that holds for ours too. */
+  readonly length: number | null;
+}
 
 /**
  * Status and headers of a relayed answer; null when the member's cannot be a response.
@@ -25,40 +35,36 @@ import { corsHeaders } from "./response.ts";
 export function answerHead(
   answer: UpstreamAnswer & { readonly kind: "answered" },
   watch: BodyWatch,
+  family: Family,
   requestId: string,
   tier: string,
   crossOrigin: boolean,
-): ResponseInit | null {
+): AnswerHead | null {
   if (answer.status < 200 || answer.status > 599) return null;
-  const headers = crossOrigin ? corsHeaders() : new Headers();
-  try {
-    for (const [name, value] of toClient(answer.headers)) {
-      // A stream may get an error event of ours at its end: its length is not the member's to say.
-      if (name === "content-length" && watch.isStream) continue;
-      headers.append(name, value);
-    }
-  } catch {
-    return null;
+  const headers = toClient(answer.headers);
+  let length: number | null = null;
+  let retry = false;
+  for (const [name, value] of headers) {
+    if (name === "content-length") length = Number(value);
+    else if (name === "x-should-retry") retry = true;
   }
-  headers.set("x-request-id", requestId);
-  headers.set("x-anvil-tier", tier);
+  if (crossOrigin) headers.push(...CORS as [string, string][]);
+  headers.push(...requestIdHeaders(family, requestId) as [string, string][]);
+  headers.push(["x-anvil-tier", tier]);
   // The member has acted on it: a client library must not send it again by itself.
-  if (answer.status >= 500 && !headers.has("x-should-retry")) {
-    headers.set("x-should-retry", "false");
-  }
-  return { status: answer.status, headers };
+  if (answer.status >= 500 && !retry) headers.push(["x-should-retry", "false"]);
+  // A stream may get an error event of ours at its end: its length is not the member's to say.
+  return { status: answer.status, headers, length: watch.isStream ? null : length };
 }
 
 /** What a relay needs. */
 export interface RelayParts {
   readonly source: ByteSource;
   readonly watch: BodyWatch;
+  readonly reply: Reply;
+  readonly head: AnswerHead;
   readonly family: Family;
   readonly requestId: string;
-  /** Where an answer of known, small length is read into. */
-  readonly slab: Slab;
-  /** The member's `content-length`, when it states one. */
-  readonly declaredLength: string | undefined;
   readonly clock: Clock;
   /** Sets when the exchange is cut short, and as what, unless set again before. */
   readonly expireAt: (at: number, code: FailureCode) => void;
@@ -66,7 +72,7 @@ export interface RelayParts {
   readonly firstByteBy: number;
   /** How long a member may be silent between bytes. */
   readonly idleMs: number;
-  /** How long a client may not ask for more. */
+  /** How long a client may not take what is written to it. */
   readonly stallMs: number;
   /** How long a stream may be silent before a comment of ours keeps it alive; null for never. */
   readonly heartbeatMs: number | null;
@@ -76,15 +82,9 @@ export interface RelayParts {
   readonly ended: (outcome: Outcome, code: FailureCode | null) => void;
 }
 
-/** Events are small: one slab holds many reads, each chunk a view over its own part of it. */
-const SLAB = 16 * 1024;
-const LARGEST_SLAB = 64 * 1024;
-/** Less room than this is not worth a read of its own. */
-const LEAST_ROOM = 2 * 1024;
-
 const encoder = new TextEncoder();
 
-const NO_ROOM: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+const END = { kind: "end" } as const;
 
 /** A comment: every reader of event streams passes over it. */
 const HEARTBEAT = encoder.encode(": anvil-router waits for the model\n\n");
@@ -92,72 +92,70 @@ const HEARTBEAT = encoder.encode(": anvil-router waits for the model\n\n");
 /** One answer body on its way. */
 export class Relayed {
   readonly #parts: RelayParts;
-  #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
-  /** A read that was begun or done before the client asked for it. */
-  #ahead: Promise<Read> | null = null;
-  /** Somebody waits for a read and will see how it ends. */
-  #pulling = false;
+  readonly #source: ByteSource;
+  readonly #reply: Reply;
   #ended = false;
-  #slabSize: number;
-  /** What is left of the slab. */
-  #room = NO_ROOM;
+  /** A write is under way. */
+  #writing = false;
+  /** A comment is on its way out while a read waits. */
+  #beating: Promise<boolean> | null = null;
+  /** When the silence began that a heartbeat breaks; null outside of a read. */
+  #silentSince: number | null = null;
   firstByteAt: number | null = null;
   bytesOut = 0;
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
-    const length = Number(parts.declaredLength ?? NaN);
-    this.#slabSize = length > 0 ? Math.min(length, LARGEST_SLAB) : SLAB;
+    this.#source = parts.source;
+    this.#reply = parts.reply;
   }
 
   /**
-   * The body as it comes, or, after a {@link Relayed.firstRead} that brought all of it, just its
-   * bytes: a stream costs more than the rest of a small exchange.
+   * Relays to the end. Returns a code when the answer broke before anything of it was sent: the
+   * caller then answers with that, and ends the exchange.
    */
-  async body(): Promise<BodyInit> {
-    const first = await this.#ahead;
-    if (first?.kind === "bytes" && this.#parts.source.ended) {
-      this.#take(first.bytes);
-      this.#end({ kind: "end" });
-      return first.bytes as Uint8Array<ArrayBuffer>;
+  async run(): Promise<FailureCode | null> {
+    const { head, watch } = this.#parts;
+    const { status, headers, length } = head;
+    if (status === 204 || status === 205 || status === 304) return await this.#bodiless();
+    // An answer that is no stream is held until its first byte: until then it can still become a
+    // clean error instead of a head with nothing behind it.
+    let read: Read | null = null;
+    if (!watch.isStream || this.#source.holds) {
+      read = await this.#read();
+      if (read.kind === "broken" && !watch.isStream) return this.#beforeHead();
     }
-    return new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        this.#controller = controller;
-      },
-      pull: (controller) => this.#pull(controller),
-      cancel: () => this.#left(),
-    }, { highWaterMark: 0 });
+    let first: Uint8Array | null = null;
+    if (read?.kind === "bytes") {
+      first = this.#take(read.bytes);
+      read = this.#source.ended ? END : null;
+      if (read !== null && !watch.isStream && watch.end("end").kind !== "truncated") {
+        await this.#wrote(this.#reply.whole(status, headers, first));
+        this.#judge(END);
+        return null;
+      }
+    }
+    await this.#pump(read, await this.#wrote(this.#reply.open(status, headers, length, first)));
+    return null;
   }
 
-  /**
-   * Waits for the first byte or the end, before the head goes out. Returns the code to answer with
-   * when the body broke before it began; the caller then ends the exchange.
-   */
-  async firstRead(): Promise<FailureCode | null> {
-    this.#pulling = true;
-    this.#ahead = this.#read();
-    const read = await this.#ahead;
-    this.#pulling = false;
-    if (read.kind !== "broken") return null;
-    const interrupted = this.#parts.interrupted();
-    if (interrupted === "left") return null;
-    this.#ended = true;
-    return interrupted ?? "upstream_closed";
-  }
-
-  /** Takes in that the exchange was cut short. The upstream signal has been aborted already. */
+  /** Takes in that the exchange was cut short: the member is let go, a write that waits is broken. */
   interrupt(): void {
-    // A read under way ends broken and is handled where it was asked for.
-    if (this.#pulling || this.#ended) return;
-    if (this.#parts.interrupted() === "left") this.#left();
-    else this.#end({ kind: "broken", code: "aborted", cause: "interrupted" });
+    if (this.#ended) return;
+    this.#source.cancel();
+    // What a stopped router still owes goes out behind what is being written.
+    if (this.#writing && this.#parts.interrupted() !== "router_stopped") this.#reply.break();
   }
 
-  /** Ends an answer that has no body. */
-  discard(): void {
-    this.#parts.source.cancel();
-    this.#tell("completed", null);
+  /** Keeps a silent stream alive. */
+  beat(now: number): void {
+    const { heartbeatMs, watch } = this.#parts;
+    if (heartbeatMs === null || this.#silentSince === null || !this.#reply.begun) return;
+    if (now - this.#silentSince < heartbeatMs || !watch.betweenEvents) return;
+    if (this.#beating !== null) return;
+    this.#silentSince = now;
+    this.bytesOut += HEARTBEAT.length;
+    this.#beating = this.#reply.write(HEARTBEAT).finally(() => this.#beating = null);
   }
 
   /** What the member stated of usage so far. */
@@ -165,114 +163,116 @@ export class Relayed {
     return this.#parts.watch.usage();
   }
 
-  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    const reading = this.#ahead ?? this.#read();
-    this.#pulling = true;
-    const read = await this.#orHeartbeat(reading);
-    this.#pulling = false;
-    this.#ahead = read === null ? reading : null;
-    if (this.#ended) return;
-    if (read === null) {
-      this.bytesOut += HEARTBEAT.length;
-      controller.enqueue(HEARTBEAT.slice());
-      return;
+  async #pump(ahead: Read | null, open: boolean): Promise<void> {
+    const { watch } = this.#parts;
+    let read = ahead;
+    for (let going = open; going;) {
+      read ??= await this.#read();
+      if (this.#beating !== null) await this.#beating;
+      if (read.kind !== "bytes") return await this.#finish(read);
+      const bytes = this.#take(read.bytes);
+      read = this.#source.ended ? END : null;
+      if (read !== null && watch.end("end").kind !== "truncated") {
+        if (await this.#wrote(this.#reply.end(bytes))) return this.#judge(END);
+        break;
+      }
+      going = await this.#wrote(this.#reply.write(bytes));
     }
-    if (read.kind !== "bytes") return this.#end(read);
-    this.#take(read.bytes);
-    controller.enqueue(read.bytes);
+    this.#left();
   }
 
-  #take(bytes: Uint8Array): void {
+  async #bodiless(): Promise<null> {
+    const { status, headers } = this.#parts.head;
+    this.#source.cancel();
+    await this.#wrote(this.#reply.whole(status, headers, null));
+    this.#tell("completed", null);
+    return null;
+  }
+
+  #beforeHead(): FailureCode | null {
+    const interrupted = this.#parts.interrupted();
+    if (interrupted === "left") {
+      this.#left();
+      return null;
+    }
+    this.#ended = true;
+    return interrupted ?? "upstream_closed";
+  }
+
+  #take(bytes: Uint8Array): Uint8Array {
     this.bytesOut += bytes.length;
     this.#parts.watch.push(bytes);
+    return bytes;
   }
 
-  /** The read, or null when the stream was silent for so long that it needs a sign of life. */
-  async #orHeartbeat(reading: Promise<Read>): Promise<Read | null> {
-    const { heartbeatMs, watch, clock } = this.#parts;
-    if (heartbeatMs === null || !watch.betweenEvents) return await reading;
-    const timer = new AbortController();
-    const silence = clock.sleep(heartbeatMs, timer.signal).then(() => null, () => null);
-    const read = await Promise.race([reading, silence]);
-    timer.abort();
-    return read;
+  async #wrote(writing: Promise<boolean>): Promise<boolean> {
+    this.#writing = true;
+    const going = await writing;
+    this.#writing = false;
+    return going;
   }
 
   async #read(): Promise<Read> {
-    const { source, clock, idleMs, stallMs, firstByteBy, expireAt } = this.#parts;
+    const { clock, idleMs, stallMs, firstByteBy, expireAt } = this.#parts;
+    const began = clock.monotonic();
     if (this.firstByteAt === null) expireAt(firstByteBy, "upstream_first_byte_timeout");
-    else expireAt(clock.monotonic() + idleMs, "upstream_idle_timeout");
-    const into = this.#room.length >= Math.min(LEAST_ROOM, this.#slabSize)
-      ? this.#room
-      : this.#parts.slab.take(this.#slabSize);
-    const room = into.length;
-    const read = await source.read(into);
-    const now = clock.monotonic();
+    else expireAt(began + idleMs, "upstream_idle_timeout");
+    this.#silentSince = began;
+    const read = await this.#source.read(this.#reply.space());
+    this.#silentSince = null;
     if (read.kind === "bytes") {
+      const now = clock.monotonic();
       this.firstByteAt ??= now;
-      // Framing may stand before the bytes. A source may have taken the buffer away: no room then.
-      const { buffer, byteOffset, length } = read.bytes;
-      this.#room = buffer === into.buffer
-        ? into.subarray(byteOffset + length - into.byteOffset)
-        : NO_ROOM;
-      if (read.bytes.length === room) this.#slabSize = LARGEST_SLAB;
       expireAt(now + stallMs, "client_stalled");
     }
     return read;
   }
 
+  /** The client is gone, or its connection was broken by us. */
   #left(): void {
     if (this.#ended) return;
-    this.#parts.source.cancel();
+    this.#source.cancel();
+    const interrupted = this.#parts.interrupted();
     // A client may hang up as soon as it has read the terminator: that is an end like any other.
-    const { kind } = this.#parts.watch.end("aborted");
-    if (kind === "whole") this.#tell("completed", null);
-    else this.#tell("client_closed", null);
-    this.#break("the client left");
+    if (this.#parts.watch.end("aborted").kind === "whole") this.#tell("completed", null);
+    else if (interrupted === null || interrupted === "left") this.#tell("client_closed", null);
+    else this.#tell(failureOf(interrupted).outcome, interrupted);
+    this.#reply.break();
   }
 
-  #end(read: Exclude<Read, { readonly kind: "bytes" }>): void {
-    if (this.#ended) return;
+  /** The member's body is over, one way or another, and the client has what came of it. */
+  async #finish(read: Exclude<Read, { readonly kind: "bytes" }>): Promise<void> {
     const { watch, family, requestId } = this.#parts;
     const end = watch.end(read.kind === "end" ? "end" : read.code);
-    switch (end.kind) {
-      case "whole":
-        this.#tell("completed", null);
-        return this.#controller?.close();
-      case "unverified":
-        this.#tell("completed_unverified", null);
-        return this.#controller?.close();
-      case "error_reported":
-        this.#tell("upstream_error", null);
-        return this.#controller?.close();
-      case "truncated": {
-        const interrupted = this.#parts.interrupted();
-        if (interrupted === "left") return this.#left();
-        const code = interrupted ?? "upstream_truncated";
-        if (watch.takesEvents && code !== "client_stalled") {
-          const { nextSequence } = watch;
-          const message = messageOf(code);
-          const event = errorEvent(family, code, message, requestId, end.midLine, nextSequence);
-          const bytes = encoder.encode(event);
-          this.bytesOut += bytes.length;
-          this.#controller?.enqueue(bytes);
-          this.#controller?.close();
-        } else this.#break(code);
-        return this.#tell(failureOf(code).outcome, code);
-      }
+    if (end.kind !== "truncated") {
+      const told = await this.#wrote(this.#reply.end(null));
+      if (told) return this.#judge(read);
+      return this.#left();
     }
+    const interrupted = this.#parts.interrupted();
+    if (interrupted === "left") return this.#left();
+    const code = interrupted ?? "upstream_truncated";
+    if (watch.takesEvents && code !== "client_stalled") {
+      const { nextSequence } = watch;
+      const message = messageOf(code);
+      const event = errorEvent(family, code, message, requestId, end.midLine, nextSequence);
+      const bytes = encoder.encode(event);
+      this.bytesOut += bytes.length;
+      await this.#wrote(this.#reply.end(bytes));
+    } else this.#reply.break();
+    this.#tell(failureOf(code).outcome, code);
   }
 
-  /** The connection to the client breaks: it must not take what it has for the whole. */
-  #break(why: string): void {
-    try {
-      this.#controller?.error(new Error(why));
-    } catch {
-      // closed or broken already
-    }
+  /** Records the end of an answer that is not truncated. */
+  #judge(read: Exclude<Read, { readonly kind: "bytes" }>): void {
+    const { kind } = this.#parts.watch.end(read.kind === "end" ? "end" : read.code);
+    if (kind === "unverified") this.#tell("completed_unverified", null);
+    else if (kind === "error_reported") this.#tell("upstream_error", null);
+    else this.#tell("completed", null);
   }
 
   #tell(outcome: Outcome, code: FailureCode | null): void {
+    if (this.#ended) return;
     this.#ended = true;
     this.#parts.ended(outcome, code);
   }

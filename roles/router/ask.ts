@@ -9,13 +9,14 @@
  * @module
  */
 
+import type { Asked, AskedBody } from "../../lib/intake/asked.ts";
 import type { BodyFacts, BodyScan } from "../../lib/relay/body_facts.ts";
 import { JsonScan } from "../../lib/relay/json_scan.ts";
 import { boundaryOf, MultipartScan } from "../../lib/relay/multipart_scan.ts";
 import type { Route } from "../../lib/relay/dialect.ts";
 import type { FailureCode } from "../../lib/relay/failure.ts";
 import { growth, splice } from "../../lib/relay/splice.ts";
-import type { UpstreamBody } from "../../lib/relay/upstream.ts";
+import type { Read, UpstreamBody } from "../../lib/relay/upstream.ts";
 
 /** Bodies up to this size are read whole before anything is decided. */
 const WHOLE_BYTES = 1024 * 1024;
@@ -75,7 +76,7 @@ export class Ask {
   readonly #scan: BodyScan;
   readonly #chunks: readonly Uint8Array[];
   /** The rest of the body; null when all of it is in the chunks. */
-  readonly #rest: ReadableStreamDefaultReader<Uint8Array> | null;
+  readonly #rest: AskedBody | null;
   /** Bytes of the whole body. */
   readonly #size: number;
   #received: number;
@@ -86,7 +87,7 @@ export class Ask {
     readonly scan: BodyScan;
     readonly alias: string;
     readonly chunks: readonly Uint8Array[];
-    readonly rest: ReadableStreamDefaultReader<Uint8Array> | null;
+    readonly rest: AskedBody | null;
     readonly size: number;
     readonly received: number;
     readonly release: () => void;
@@ -137,12 +138,12 @@ export class Ask {
   /** Lets go of what is held of the body, and of the client when it is still sending. */
   drop(): void {
     this.#release();
-    this.#rest?.cancel().catch(() => {});
+    this.#rest?.stop();
   }
 
   #stream(
     head: Uint8Array[],
-    rest: ReadableStreamDefaultReader<Uint8Array>,
+    rest: AskedBody,
     judge: Judge,
     received: () => void,
   ): ReadableStream<Uint8Array> {
@@ -159,14 +160,12 @@ export class Ask {
           controller.enqueue(first);
           return;
         }
-        const { value, done } = await rest.read();
+        const read = await rest.read();
         // Nobody wants the rest any more: that it is short is not the client's doing.
         if (abandoned) return;
-        if (done) {
-          if (this.#received !== this.#size) refuse(TRUNCATED);
-          controller.close();
-          return;
-        }
+        if (read.kind === "end") return controller.close();
+        if (read.kind === "broken") throw new Error(read.cause);
+        const value = read.bytes;
         this.#received += value.length;
         const problem = this.#scan.push(value) ??
           (this.#received === this.#size ? this.#scan.finish() : null);
@@ -186,49 +185,35 @@ export class Ask {
   }
 }
 
-const TRUNCATED: AskRefused = {
-  kind: "refused",
-  code: "body_truncated",
-  message: "the body ended before its content-length did",
-};
+function refused(code: FailureCode, message: string): AskRefused {
+  return { kind: "refused", code, message };
+}
 
-const refused = (code: FailureCode, message: string): AskRefused => ({
-  kind: "refused",
-  code,
-  message,
-});
+/** The body broke off. What the client can be told of that, it is told. */
+function broken(read: Read & { readonly kind: "broken" }): AskRefused | ClientLeft {
+  return read.code === "malformed"
+    ? refused("body_framing_malformed", "the body's chunks are not what RFC 9112 says they are")
+    : { kind: "left" };
+}
 
-/**
- * Reads the body up to its model, or whole. `gone` aborts the reading: the exchange ended meanwhile.
- */
+/** Reads the body up to its model, or whole. Whoever ends the exchange stops the body. */
 export async function readAsk(
-  request: Request,
+  { headers, body }: Asked,
   form: Route["body"],
   bounds: AskBounds,
-  gone: AbortSignal,
 ): Promise<Ask | AskRefused | ClientLeft> {
-  const { headers } = request;
   const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding !== "identity") {
     return refused("content_encoding_unsupported", "send the body without a content-encoding");
   }
-  const transfer = headers.get("transfer-encoding");
-  if (transfer !== null && transfer.toLowerCase() !== "chunked") {
-    return refused(
-      "transfer_encoding_unsupported",
-      "no transfer-encoding but chunked is understood",
+  const { length } = body;
+  const tooLarge = () =>
+    refused(
+      "body_too_large",
+      `the body is larger than the ${bounds.bodyBytes / 1024 / 1024} MiB this router takes`,
     );
-  }
-  const declared = headers.get("content-length");
-  const length = declared === null ? null : Number(declared);
-  const tooLarge = refused(
-    "body_too_large",
-    `the body is larger than the ${bounds.bodyBytes / 1024 / 1024} MiB this router takes`,
-  );
-  if (length !== null && length > bounds.bodyBytes) return tooLarge;
-  if (request.body === null || length === 0) {
-    return refused("model_missing", "the request has no body");
-  }
+  if (length !== null && length > bounds.bodyBytes) return tooLarge();
+  if (length === 0) return refused("model_missing", "the request has no body");
 
   const boundary = form === "multipart" ? boundaryOf(headers.get("content-type") ?? "") : null;
   if (form === "multipart" && boundary === null) {
@@ -238,91 +223,110 @@ export async function readAsk(
     );
   }
   const scan: BodyScan = boundary === null ? new JsonScan() : new MultipartScan(boundary);
-  let held = 0;
-  const hold = (bytes: number) => {
-    if (!bounds.budget.take(bytes)) return false;
-    held += bytes;
-    return true;
-  };
-  const release = () => {
-    bounds.budget.give(held);
-    held = 0;
-  };
-  const saturated = refused(
-    "router_saturated",
-    "too many request bodies are held at once; try later",
-  );
+  const held = new Held(bounds.budget);
+  return length !== null && length <= WHOLE_BYTES
+    ? await readWhole(body, length, scan, held)
+    : await readPart(body, scan, held, bounds.bodyBytes, tooLarge);
+}
 
-  if (length !== null && length <= WHOLE_BYTES) {
-    if (!hold(length)) return saturated;
-    const bytes = await request.bytes().catch(() => null);
-    if (bytes === null) {
-      release();
-      return { kind: "left" };
-    }
-    const problem = scan.push(bytes) ?? scan.finish();
-    const model = scan.facts.model;
-    if (problem !== null || model === null) {
-      release();
-      return refused(problem?.code ?? "model_missing", problem?.detail ?? "no model");
-    }
-    const size = bytes.length;
-    return new Ask({
-      scan,
-      alias: model.name,
-      chunks: [bytes],
-      rest: null,
-      size,
-      received: size,
-      release,
-    });
+/** What one exchange holds of the budget. */
+class Held {
+  readonly #budget: BufferBudget;
+  #bytes = 0;
+
+  constructor(budget: BufferBudget) {
+    this.#budget = budget;
   }
 
-  const reader = request.body.getReader();
-  const stop = () => void reader.cancel().catch(() => {});
-  gone.addEventListener("abort", stop, { once: true });
+  take(bytes: number): boolean {
+    if (!this.#budget.take(bytes)) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  readonly release = (): void => {
+    this.#budget.give(this.#bytes);
+    this.#bytes = 0;
+  };
+}
+
+const SATURATED = refused(
+  "router_saturated",
+  "too many request bodies are held at once; try later",
+);
+
+async function readWhole(
+  body: AskedBody,
+  size: number,
+  scan: BodyScan,
+  held: Held,
+): Promise<Ask | AskRefused | ClientLeft> {
+  if (!held.take(size)) return SATURATED;
+  const now = body.whole();
+  const read = now instanceof Promise ? await now : now;
+  if (read.kind !== "bytes") {
+    held.release();
+    return read.kind === "broken" ? broken(read) : { kind: "left" };
+  }
+  const { bytes } = read;
+  const problem = scan.push(bytes) ?? scan.finish();
+  const model = scan.facts.model;
+  if (problem !== null || model === null) {
+    held.release();
+    return refused(problem?.code ?? "model_missing", problem?.detail ?? "no model");
+  }
+  const { release } = held;
+  return new Ask({
+    scan,
+    alias: model.name,
+    chunks: [bytes],
+    rest: null,
+    size,
+    received: size,
+    release,
+  });
+}
+
+async function readPart(
+  body: AskedBody,
+  scan: BodyScan,
+  held: Held,
+  mostBytes: number,
+  tooLarge: () => AskRefused,
+): Promise<Ask | AskRefused | ClientLeft> {
+  const { length } = body;
   const chunks: Uint8Array[] = [];
   let received = 0;
   const give = <Ending>(ending: Ending): Ending => {
-    release();
-    stop();
+    held.release();
+    body.stop();
     return ending;
   };
-  try {
-    // Without a length, only the whole body says how long it is.
-    while (length === null || !scan.hasModel) {
-      const read = await reader.read().catch(() => null);
-      if (read === null || gone.aborted) return give({ kind: "left" });
-      const { value, done } = read;
-      if (done) {
-        if (length !== null) return give({ kind: "left" });
-        const problem = scan.finish();
-        if (problem !== null) return give(refused(problem.code, problem.detail));
-        break;
-      }
-      received += value.length;
-      if (received > bounds.bodyBytes) return give(tooLarge);
-      if (!hold(value.length)) return give(saturated);
-      chunks.push(value);
-      const problem = scan.push(value);
-      if (problem !== null) return give(refused(problem.code, problem.detail));
-    }
-  } finally {
-    gone.removeEventListener("abort", stop);
+  // Without a length, only the whole body says how long it is.
+  while (length === null || !scan.hasModel) {
+    const read = await body.read();
+    if (read.kind === "broken") return give(broken(read));
+    if (read.kind === "end") break;
+    const { bytes } = read;
+    received += bytes.length;
+    if (received > mostBytes) return give(tooLarge());
+    if (!held.take(bytes.length)) return give(SATURATED);
+    chunks.push(bytes);
+    const problem = scan.push(bytes);
+    if (problem !== null) return give(refused(problem.code, problem.detail));
   }
   const complete = length === null || received === length;
   if (complete) {
     const problem = scan.finish();
     if (problem !== null) return give(refused(problem.code, problem.detail));
-    stop(); // nothing is left to read, and the runtime holds on to it until somebody says so
   }
   return new Ask({
     scan,
     alias: scan.facts.model?.name ?? "",
     chunks,
-    rest: complete ? null : reader,
+    rest: complete ? null : body,
     size: length ?? received,
     received,
-    release,
+    release: held.release,
   });
 }

@@ -8,6 +8,7 @@ import { type Checked, pathOf, type Problem } from "../../lib/core/problem.ts";
 import { nearest } from "../../lib/document/nearest.ts";
 import { checkShape, masked } from "../../lib/document/shape.ts";
 import { readToml, type Table } from "../../lib/document/toml.ts";
+import { AGENT_KIND } from "../../lib/identity/agent_proof.ts";
 import { provesNothing } from "../../lib/identity/kinds.ts";
 import { hostOf, isLoopback, literalIp } from "./address.ts";
 import { configShape, type RouterConfig, type TierConfig, tierShape } from "./config_shape.ts";
@@ -148,14 +149,37 @@ function memberHosts(
 }
 
 function identityRules(tier: TierConfig, index: number): Problem[] {
-  if (tier.engine === undefined || !provesNothing(tier.identity.kind, tier.engine)) return [];
+  const { kind, agent } = tier.identity;
+  if (kind === AGENT_KIND) return agentRules(tier, index);
+  if (agent !== undefined || tier.identity.token_file !== undefined) {
+    const key = agent === undefined ? "token_file" : "agent";
+    const path = pathOf(["tiers", index, "identity", key]);
+    const message = `only the kind \`agent\` asks an agent; \`${kind}\` asks the member itself`;
+    return [{ path, code: "agent_unasked", message }];
+  }
+  if (tier.engine === undefined || !provesNothing(kind, tier.engine)) return [];
   return [{
     path: pathOf(["tiers", index, "identity", "kind"]),
     code: "identity_proves_nothing",
-    message:
-      `\`${tier.identity.kind}\` lists what ${tier.engine} has installed, not what it serves; ` +
+    message: `\`${kind}\` lists what ${tier.engine} has installed, not what it serves; ` +
       "choose the kind that asks this engine what is loaded",
   }];
+}
+
+function agentRules({ identity, members }: TierConfig, index: number): Problem[] {
+  const path = pathOf(["tiers", index, "identity", "agent"]);
+  if (identity.agent === undefined) {
+    const message = "name the agent of the members' host, as http://127.0.0.1:8765";
+    return [{ path, code: "missing", message }];
+  }
+  const host = hostOf(identity.agent.hostname);
+  return members.some((member) => hostOf(member.endpoint.hostname) !== host)
+    ? [{
+      path,
+      code: "agent_off_host",
+      message: "an agent proves ports of its own host only: the members' endpoints are on another",
+    }]
+    : [];
 }
 
 function aliasRules(aliases: unknown, ids: readonly (string | null)[]): Problem[] {

@@ -34,11 +34,17 @@ export async function loadConfig(path: string): Promise<Checked<LoadedConfig>> {
   if (text === null) return unreadable("not_utf8", "the file is not UTF-8 text");
   const checked = readConfig(text);
   if (checked.kind === "invalid") return checked;
-  const { auth, state } = checked.model;
+  const { auth, state, tiers } = checked.model;
   const config: RouterConfig = {
     ...checked.model,
     auth: auth.clients === undefined ? auth : { ...auth, clients: beside(path, auth.clients) },
     ...(state === undefined ? {} : { state: { ...state, dir: beside(path, state.dir) } }),
+    tiers: tiers.map((tier) => {
+      const { token_file } = tier.identity;
+      return token_file === undefined
+        ? tier
+        : { ...tier, identity: { ...tier.identity, token_file: beside(path, token_file) } };
+    }),
   };
   return { kind: "ok", model: { config, digest: hex(sha256(read.bytes)) } };
 }

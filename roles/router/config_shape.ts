@@ -7,6 +7,7 @@
 import { z } from "zod";
 import { ID_PATTERN } from "../../lib/core/ids.ts";
 import { fault } from "../../lib/document/shape.ts";
+import { AGENT_KIND } from "../../lib/identity/agent_proof.ts";
 import { IDENTITY_KINDS } from "../../lib/identity/kinds.ts";
 import { parseListener, parseMemberEndpoint } from "./address.ts";
 import { DIALECTS } from "../../lib/relay/dialect.ts";
@@ -50,7 +51,15 @@ export const tierShape = z.strictObject({
   ),
   dialects: z.array(z.enum(DIALECTS)).min(1).describe("What clients may speak to this tier."),
   identity: z.strictObject({
-    kind: z.enum(IDENTITY_KINDS).describe("How a member proves which model it serves now."),
+    kind: z.enum([...IDENTITY_KINDS, AGENT_KIND]).describe(
+      "How a member proves which model it serves now; `agent`: by the process that owns its port.",
+    ),
+    agent: memberEndpoint.optional().describe(
+      "Kind `agent` only: the agent of the members' host, http:// and a literal IP with a port.",
+    ),
+    token_file: z.string().min(1).optional().describe(
+      "Kind `agent` only: file of the agent's token for this router, mode 0600, relative to this file.",
+    ),
   }),
   members: z.array(member).min(1).max(16).describe("Equivalent endpoints on one host."),
   revision: name.optional(),
@@ -104,6 +113,12 @@ export const configShape = z.strictObject({
     body_mib: whole(1, 1024).default(64).describe("Largest request body."),
     buffered_mib: whole(1, 65_536).default(512).describe(
       "Request bytes held at once, over all requests.",
+    ),
+    head_seconds: whole(1, 3600).default(30).describe(
+      "How long a client may take from its connection, or a request's first byte, to the end of the head.",
+    ),
+    idle_seconds: whole(1, 86_400).default(75).describe(
+      "How long a connection is kept between two requests.",
     ),
     body_seconds: whole(1, 3600).default(60).describe("How long a client may take to send a body."),
     stall_seconds: whole(1, 86_400).default(300).describe(

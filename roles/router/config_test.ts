@@ -60,6 +60,8 @@ Deno.test("config: the least there is, with its defaults", () => {
         stall_seconds: 300,
         requests: 1024,
         drain_seconds: 120,
+        head_seconds: 30,
+        idle_seconds: 75,
       },
       probes: { interval_ms: 2000, timeout_ms: 2000 },
       tiers: [{
@@ -159,6 +161,17 @@ Deno.test("config: every rule alone", () => {
     [file({ tier: 'engine = "mlx-lm"' }), [["tiers[0].identity.kind", "identity_proves_nothing"]]],
     [file({ tier: 'engine = "ollama"', identity: "ollama" }), []],
     [file({ identity: "openai" }), [["tiers[0].identity.kind", "not_allowed"]]],
+    [file({ identity: "agent" }), [["tiers[0].identity.agent", "missing"]]],
+    [file({ identity: 'agent", agent = "http://127.0.0.1:8765', tier: 'engine = "mlx-lm"' }), []],
+    [file({ identity: 'agent", agent = "http://192.0.2.9:8765' }), [
+      ["tiers[0].identity.agent", "agent_off_host"],
+    ]],
+    [file({ identity: 'ollama", agent = "http://127.0.0.1:8765' }), [
+      ["tiers[0].identity.agent", "agent_unasked"],
+    ]],
+    [file({ identity: 'ollama", token_file = "t' }), [
+      ["tiers[0].identity.token_file", "agent_unasked"],
+    ]],
     [file({ tail: '[aliases]\nx = "nowhere"' }), [["aliases.x", "alias_to_nowhere"]]],
     [file({ tail: '[aliases]\n"a.b" = ["primary"]' }), [['aliases."a.b"', "wrong_type"]]],
     [file({ tier: 'revision = "a\\nb"' }), [["tiers[0].revision", "malformed"]]],

@@ -6,22 +6,40 @@
 
 import type { Clock } from "../../lib/core/clock.ts";
 import { countedIds, type RandomBytes } from "../../lib/core/ids.ts";
-import { Slab } from "../../lib/core/slab.ts";
+import type { FailureCode } from "../../lib/relay/failure.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
 import { type AskBounds, BufferBudget } from "./ask.ts";
+import type { NamedHeaders } from "../../lib/credential/clients.ts";
 import { type Authenticated, LOOPBACK, type RouterRoster } from "./clients.ts";
 import type { RouterConfig } from "./config_shape.ts";
 import type { Decision } from "./decision.ts";
 import type { Exchange } from "./exchange.ts";
 import { type Member, Tier } from "./tier.ts";
 
+/** A request as a trace shows it: no query, no header, no content. */
+export interface RequestSpan {
+  /** Method and route. */
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  readonly failed: boolean;
+  /** As the client sent it. */
+  readonly traceparent: string | null;
+}
+
 /** What the data side needs from outside. */
 export interface CorePorts {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly upstream: Upstream;
+  /** Told of a request that was refused before it was an exchange. */
+  readonly turnedAway: (code: FailureCode) => void;
   /** Takes the record of a request that ended. Must not wait or throw. */
   readonly decided: (decision: Decision) => void;
+  /** Takes the span of a request that ended; null while nobody wants traces. */
+  readonly traced: ((span: RequestSpan) => void) | null;
   /** Told when a send to a member failed. `cause` may name an address: for the log only. */
   readonly onMemberTrouble: (tier: Tier, member: Member, cause: string) => void;
   /** Told of an exception nobody expected. */
@@ -37,12 +55,10 @@ export class Core {
   readonly tiers: ReadonlyMap<string, Tier>;
   /** The clients known now; null when every request on the loopback is trusted. */
   readonly roster: (() => RouterRoster) | null;
-  readonly loopback: Authenticated = { kind: "known", principal: LOOPBACK };
+  readonly #loopback: Authenticated = { kind: "known", principal: LOOPBACK };
   readonly bounds: AskBounds;
   /** Names an exchange. */
   readonly nextId: () => string;
-  /** Where small answers are read into. */
-  readonly slab = new Slab(64 * 1024);
   /** Requests that have not ended. */
   readonly open = new Set<Exchange>();
   /** The router stops: it is not ready, and takes no transition. */
@@ -63,6 +79,13 @@ export class Core {
       bodyBytes: config.limits.body_mib * MIB,
       budget: new BufferBudget(config.limits.buffered_mib * MIB),
     };
+  }
+
+  /** Whose request it is whose headers these are. */
+  authenticate(headers: NamedHeaders): Authenticated {
+    return this.roster === null
+      ? this.#loopback
+      : this.roster().authenticate(headers, this.ports.clock.now());
   }
 
   /** Cuts short every exchange whose deadline is past. */

@@ -10,7 +10,8 @@
  */
 
 import { timestamp } from "../../lib/core/clock.ts";
-import { isWellFormedRequestId } from "../../lib/core/ids.ts";
+import { requestIdFrom } from "../../lib/core/ids.ts";
+import type { Asked, Reply } from "../../lib/intake/asked.ts";
 import { BodyWatch } from "../../lib/relay/body_watch.ts";
 import { type Family, familyOf, type Route } from "../../lib/relay/dialect.ts";
 import { type FailureCode, failureOf, type Outcome } from "../../lib/relay/failure.ts";
@@ -19,9 +20,11 @@ import type { UpstreamAnswer } from "../../lib/relay/upstream.ts";
 import { answerHead, Relayed } from "./answer.ts";
 import { type Ask, readAsk } from "./ask.ts";
 import type { Core } from "./core.ts";
+import type { Decision } from "./decision.ts";
 import { messageOf } from "./exchange_messages.ts";
+import { spanOf } from "./request_span.ts";
 import { unhonoured } from "./honour.ts";
-import { errorResponse } from "./response.ts";
+import { errorAnswer, give } from "./response.ts";
 import type { Member, Tier } from "./tier.ts";
 
 /** What cut an exchange short. */
@@ -33,7 +36,8 @@ type Interruption =
 /** One request at work. */
 export class Exchange {
   readonly #core: Core;
-  readonly #request: Request;
+  readonly #asked: Asked;
+  readonly #reply: Reply;
   readonly #route: Route;
   readonly #query: string;
   readonly #family: Family;
@@ -43,7 +47,6 @@ export class Exchange {
   readonly #arrivedAt: number;
   readonly #arrived: number;
   readonly #upstream = new AbortController();
-  readonly #interrupted = Promise.withResolvers<Interruption>();
   #interruption: Interruption | null = null;
   #deadline = Infinity;
   #deadlineCode: FailureCode = "body_too_slow";
@@ -59,42 +62,41 @@ export class Exchange {
   #queueMs: number | null = null;
   #dispatched: 0 | 1 = 0;
 
-  constructor(core: Core, request: Request, route: Route, query: string) {
+  constructor(core: Core, asked: Asked, reply: Reply, route: Route, query: string) {
     this.#core = core;
-    this.#request = request;
+    this.#asked = asked;
+    this.#reply = reply;
     this.#route = route;
     this.#query = query;
-    this.#family = familyOf(route.path, request.headers);
+    this.#family = familyOf(route.path, asked.headers);
     this.#id = core.nextId();
-    const sent = request.headers.get("x-request-id");
-    this.requestId = sent !== null && isWellFormedRequestId(sent) ? sent : this.#id;
+    this.requestId = requestIdFrom(asked.headers.get("x-request-id")) ?? this.#id;
     this.#arrivedAt = core.ports.clock.now();
     this.#arrived = core.ports.clock.monotonic();
   }
 
   /** Answers the request. Never rejects because of what a client or a member did. */
-  async respond(): Promise<Response> {
+  async respond(): Promise<void> {
     const { open, config } = this.#core;
     if (this.#core.refusing) return this.#refuse("router_draining", { retryAfterSeconds: 5 });
     if (open.size >= config.limits.requests) {
       return this.#refuse("router_saturated", { retryAfterSeconds: 1 });
     }
     open.add(this);
-    this.#request.signal.addEventListener("abort", () => this.#interrupt({ kind: "left" }), {
-      once: true,
-    });
+    this.#reply.onGone = () => this.#interrupt({ kind: "left" });
     try {
-      return await this.#admit();
+      await this.#admit();
     } catch (error) {
       this.#core.ports.onBug(error);
       this.#upstream.abort();
-      return this.#refuse("router_error");
+      await this.#refuse("router_error");
     }
   }
 
   /** Cuts the exchange short when its deadline is past. Called by the core's sweep. */
   expire(now: number): void {
     if (now >= this.#deadline) this.#interrupt({ kind: "expired", code: this.#deadlineCode });
+    else this.#relaying?.beat(now);
   }
 
   /** Cuts the exchange short because the router stops. */
@@ -102,29 +104,22 @@ export class Exchange {
     this.#interrupt({ kind: "stopped" });
   }
 
-  async #admit(): Promise<Response> {
-    const { roster, config, tiers } = this.#core;
-    const proven = roster === null
-      ? this.#core.loopback
-      : roster().authenticate(this.#request.headers, this.#arrivedAt);
+  async #admit(): Promise<void> {
+    const { config, tiers } = this.#core;
+    const proven = this.#core.authenticate(this.#asked.headers);
     if (proven.kind === "missing") return this.#refuse("token_missing");
     if (proven.kind === "unknown") return this.#refuse("token_unknown");
     this.#client = proven.principal.name;
     if (!proven.principal.scopes.has("infer")) return this.#refuse("scope_missing");
 
     this.#expireIn(config.limits.body_seconds, "body_too_slow");
-    const reading = readAsk(
-      this.#request,
-      this.#route.body,
-      this.#core.bounds,
-      this.#upstream.signal,
-    );
-    const ask = await Promise.race([reading, this.#interrupted.promise]);
-    if (ask.kind !== "ask") {
-      reading.then((late) => late.kind === "ask" && late.drop());
-      if (ask.kind === "refused") return this.#refuse(ask.code, { message: ask.message });
-      return this.#cutShort(ask);
+    const ask = await readAsk(this.#asked, this.#route.body, this.#core.bounds);
+    if (this.#interruption !== null) {
+      if (ask.kind === "ask") ask.drop();
+      return this.#cutShort(this.#interruption);
     }
+    if (ask.kind === "refused") return this.#refuse(ask.code, { message: ask.message });
+    if (ask.kind === "left") return this.#cutShort(ask);
     this.#ask = ask;
     this.#deadline = Infinity;
 
@@ -150,7 +145,7 @@ export class Exchange {
     return await this.#send(ask, tier, lease.member);
   }
 
-  async #send(ask: Ask, tier: Tier, member: Member): Promise<Response> {
+  async #send(ask: Ask, tier: Tier, member: Member): Promise<void> {
     const { timeouts } = tier.config;
     const awaitFirstByte = () =>
       this.#expireIn(timeouts.first_byte_seconds, "upstream_first_byte_timeout");
@@ -162,7 +157,7 @@ export class Exchange {
       endpoint: member.endpoint,
       method: "POST",
       target: this.#route.path + this.#query,
-      headers: toMember(this.#request.headers),
+      headers: toMember(this.#asked.headers.list),
       body: ask.upstreamBody(
         tier.model[this.#route.body],
         (facts) => unhonoured(tier.config, facts),
@@ -183,7 +178,7 @@ export class Exchange {
     failed: UpstreamAnswer & { readonly kind: "failed" },
     tier: Tier,
     member: Member,
-  ): Response {
+  ): Promise<void> {
     if (failed.sent === "no") this.#dispatched = 0;
     const refusal = this.#ask?.refusal ?? null;
     if (refusal !== null) return this.#refuse(refusal.code, { message: refusal.message });
@@ -199,7 +194,7 @@ export class Exchange {
   async #relay(
     answer: UpstreamAnswer & { readonly kind: "answered" },
     tier: Tier,
-  ): Promise<Response> {
+  ): Promise<void> {
     const { ports, config } = this.#core;
     const heartbeat = tier.config.heartbeat_seconds;
     const watch = new BodyWatch(this.#route.dialect, answer.headers, answer.body.framing);
@@ -207,9 +202,10 @@ export class Exchange {
     const head = answerHead(
       answer,
       watch,
+      this.#family,
       this.requestId,
       tier.config.id,
-      this.#request.headers.has("origin"),
+      this.#asked.headers.has("origin"),
     );
     if (head === null) {
       answer.body.cancel();
@@ -218,8 +214,8 @@ export class Exchange {
     const relayed = new Relayed({
       source: answer.body,
       watch,
-      slab: this.#core.slab,
-      declaredLength: answer.headers.find(([name]) => name === "content-length")?.[1],
+      reply: this.#reply,
+      head,
       family: this.#family,
       requestId: this.requestId,
       clock: ports.clock,
@@ -238,55 +234,48 @@ export class Exchange {
       },
     });
     this.#relaying = relayed;
-    // An answer that is no stream is held until its first byte: until then it can still become a
-    // clean error instead of a head with nothing behind it.
-    if (!watch.isStream) {
-      const broken = await relayed.firstRead();
-      if (broken !== null) return this.#refuse(broken);
-      if (this.#interruption?.kind === "left") return this.#cutShort(this.#interruption);
-    }
-    if (answer.status === 204 || answer.status === 205 || answer.status === 304) {
-      relayed.discard();
-      return new Response(null, head);
-    }
-    return new Response(await relayed.body(), head);
+    const broken = await relayed.run();
+    if (broken !== null) await this.#refuse(broken);
   }
 
   #interrupt(interruption: Interruption): void {
     if (this.#interruption !== null || this.#finished) return;
     this.#interruption = interruption;
     this.#deadline = Infinity;
-    this.#upstream.abort();
-    this.#interrupted.resolve(interruption);
     this.#relaying?.interrupt();
+    this.#upstream.abort();
+    this.#asked.body.stop();
     // A waiter's place is given up here; a lease only by `#finish`, once the send has returned.
     if (this.#queueMs === null) this.#tier?.end(this.#id);
   }
 
-  #cutShort(interruption: Interruption): Response {
+  async #cutShort(interruption: Interruption): Promise<void> {
     if (interruption.kind === "left") {
       this.#finish("client_closed", null, null);
-      return gone();
+      return this.#reply.break();
     }
-    return this.#refuse(codeOf(interruption) ?? "router_stopped");
+    await this.#refuse(codeOf(interruption) ?? "router_stopped");
   }
 
-  #refuse(
+  async #refuse(
     code: FailureCode,
     more: { readonly message?: string; readonly retryAfterSeconds?: number } = {},
-  ): Response {
+  ): Promise<void> {
     const failure = failureOf(code);
     this.#finish(failure.outcome, code, failure.status);
-    const message = more.message ?? messageOf(code);
-    return errorResponse(code, {
-      family: this.#family,
-      requestId: this.requestId,
-      message,
-      ...(this.#tier === null ? {} : { tier: this.#tier.config.id }),
-      ...(more.retryAfterSeconds === undefined
-        ? {}
-        : { retryAfterSeconds: more.retryAfterSeconds }),
-    });
+    if (this.#reply.begun) return this.#reply.break();
+    await give(
+      this.#reply,
+      errorAnswer(code, {
+        family: this.#family,
+        requestId: this.requestId,
+        message: more.message ?? messageOf(code),
+        ...(this.#tier === null ? {} : { tier: this.#tier.config.id }),
+        ...(more.retryAfterSeconds === undefined
+          ? {}
+          : { retryAfterSeconds: more.retryAfterSeconds }),
+      }),
+    );
   }
 
   #expireIn(seconds: number, code: FailureCode): void {
@@ -301,11 +290,11 @@ export class Exchange {
     this.#core.open.delete(this);
     this.#tier?.end(this.#id);
     this.#ask?.drop();
-    const { clock, decided } = this.#core.ports;
+    const { clock, decided, traced } = this.#core.ports;
     const relayed = this.#relaying;
     const firstAt = relayed?.firstByteAt ?? null;
-    const retries = Number(this.#request.headers.get("x-stainless-retry-count") ?? NaN);
-    decided({
+    const retries = Number(this.#asked.headers.get("x-stainless-retry-count") ?? NaN);
+    const decision: Decision = {
       at: timestamp(this.#arrivedAt),
       request_id: this.requestId,
       client: this.#client,
@@ -325,7 +314,9 @@ export class Exchange {
       code,
       dispatched: this.#dispatched,
       client_retries: Number.isSafeInteger(retries) && retries >= 0 ? retries : null,
-    });
+    };
+    decided(decision);
+    traced?.(spanOf(decision, this.#route.path, this.#asked.headers.get("traceparent")));
   }
 }
 
@@ -338,11 +329,6 @@ function codeOf(interruption: Interruption): FailureCode | null {
     case "stopped":
       return "router_stopped";
   }
-}
-
-/** Nobody reads it: the client has left. */
-function gone(): Response {
-  return new Response(null, { status: 499 });
 }
 
 /** Milliseconds to a hundredth. */

@@ -6,6 +6,7 @@
  */
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { FailureCode } from "../../lib/relay/failure.ts";
 import type { Core } from "./core.ts";
 import type { Decision } from "./decision.ts";
 import type { Decisions } from "./decisions.ts";
@@ -34,6 +35,12 @@ export class Metrics {
     name: "anvil_router_dispatches_total",
     help: "Requests of which any byte may have reached a member.",
     labelNames: ["tier", "member"] as const,
+    registers: [this.#registry],
+  });
+  readonly #turnedAway = new Counter({
+    name: "anvil_router_turned_away_total",
+    help: "Refused before they were a model request: no HTTP, no such path, no token for a list.",
+    labelNames: ["code"] as const,
     registers: [this.#registry],
   });
   readonly #bytes = new Counter({
@@ -92,6 +99,11 @@ export class Metrics {
       labelNames: ["version", "node"] as const,
       registers: [this.#registry],
     }).set({ version: ports.version, node: core.config.node }, 1);
+  }
+
+  /** Counts a request that was refused before it was an exchange. */
+  turnedAway(code: FailureCode): void {
+    this.#turnedAway.inc({ code });
   }
 
   /** Takes one ended request in. */

@@ -6,7 +6,7 @@
 
 import { timestamp } from "../../lib/core/clock.ts";
 import type { RouterConfig, TierConfig } from "./config_shape.ts";
-import { corsHeaders } from "./response.ts";
+import { type Answer, jsonAnswer } from "./response.ts";
 
 /**
  * Answers `GET /v1/models` and `GET /v1/models/{alias}`; null when there is no such alias.
@@ -15,9 +15,9 @@ import { corsHeaders } from "./response.ts";
 export function modelAnswer(
   config: RouterConfig,
   path: string,
-  headers: Headers,
+  headers: { readonly has: (name: string) => boolean },
   startedAt: number,
-): Response | null {
+): Answer | null {
   const anthropic = headers.has("anthropic-version");
   const describe = anthropic ? anthropicModel : openaiModel;
   const tiers = new Map(config.tiers.map((tier) => [tier.id, tier]));
@@ -26,14 +26,14 @@ export function modelAnswer(
     describe(alias, tiers.get(config.aliases[alias] ?? "") as TierConfig, startedAt);
   if (path === "/v1/models") {
     const data = aliases.map(model);
-    return json(
+    return jsonAnswer(
       anthropic
         ? { data, has_more: false, first_id: aliases[0] ?? null, last_id: aliases.at(-1) ?? null }
         : { object: "list", data },
     );
   }
   const alias = decoded(path.slice("/v1/models/".length));
-  return alias !== null && Object.hasOwn(config.aliases, alias) ? json(model(alias)) : null;
+  return alias !== null && Object.hasOwn(config.aliases, alias) ? jsonAnswer(model(alias)) : null;
 }
 
 function openaiModel(alias: string, _tier: TierConfig, startedAt: number): object {
@@ -57,10 +57,4 @@ function decoded(segment: string): string | null {
   } catch {
     return null;
   }
-}
-
-function json(body: object): Response {
-  const headers = corsHeaders();
-  headers.set("content-type", "application/json");
-  return new Response(JSON.stringify(body), { headers });
 }

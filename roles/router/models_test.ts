@@ -23,7 +23,7 @@ const STARTED = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
 function answer(path: string, headers = {}) {
   const response = modelAnswer(config, path, new Headers(headers), STARTED);
-  return response === null ? null : response.json();
+  return response === null ? null : JSON.parse(response.body ?? "");
 }
 
 const openai = (id: string) => ({ id, object: "model", created: 1767323045, owned_by: "anvil" });

@@ -5,9 +5,22 @@
  */
 
 import type { Clock } from "../../lib/core/clock.ts";
+import type { Secret } from "../../lib/core/secret.ts";
+import {
+  AGENT_KIND,
+  AGENT_PROOF_TARGET,
+  agentQuestion,
+  judgeAgent,
+} from "../../lib/identity/agent_proof.ts";
 import { judge, probePath } from "../../lib/identity/kinds.ts";
 import type { Finding, Readiness } from "../../lib/identity/readiness.ts";
-import type { ByteSource, Upstream } from "../../lib/relay/upstream.ts";
+import type {
+  ByteSource,
+  Endpoint,
+  HeaderList,
+  Upstream,
+  UpstreamAsk,
+} from "../../lib/relay/upstream.ts";
 import type { Member, Tier } from "./tier.ts";
 
 /** A longer probe answer is not read. */
@@ -17,6 +30,10 @@ const MOST_ANSWER_BYTES = 1024 * 1024;
 export interface ProberPorts {
   readonly clock: Clock;
   readonly upstream: Upstream;
+  /** This host's id: what an agent that is asked must be. */
+  readonly node: string;
+  /** The agent's token for this router; null where it asks for none. */
+  readonly agentToken: (tier: Tier) => Secret | null;
   /** Told when what is known of a member changed. */
   readonly changed: (tier: Tier, member: Member, before: Readiness, after: Readiness) => void;
 }
@@ -100,20 +117,48 @@ export class Prober {
     }
   }
 
+  /** What the agent of the member's host is asked about the member's port. */
+  #agentAsk(
+    tier: Tier,
+    member: Member,
+    endpoint: Endpoint,
+  ): Omit<UpstreamAsk, "connectMs" | "signal"> {
+    const { node, agentToken } = this.#ports;
+    const token = agentToken(tier);
+    const body = encoder.encode(agentQuestion(member.endpoint.port));
+    return {
+      endpoint,
+      method: "POST",
+      target: AGENT_PROOF_TARGET,
+      headers: [
+        ...PLAIN,
+        ["content-type", "application/json"],
+        ["x-anvil-node", tier.config.host ?? node],
+        ...(token === null ? [] : [["authorization", `Bearer ${token.reveal()}`] as const]),
+      ],
+      body: { kind: "bytes", size: body.length, chunks: [body] },
+    };
+  }
+
   async #find(tier: Tier, member: Member): Promise<Finding> {
     const { clock, upstream } = this.#ports;
     const { identity, served_model, timeouts } = tier.config;
+    const question = identity.kind === AGENT_KIND
+      ? this.#agentAsk(tier, member, identity.agent ?? member.endpoint)
+      : {
+        endpoint: member.endpoint,
+        method: "GET" as const,
+        target: probePath(identity.kind),
+        headers: PLAIN,
+        body: { kind: "none" as const },
+      };
     const over = new AbortController();
     const timer = new AbortController();
     clock.sleep(this.#times.timeout_ms, AbortSignal.any([timer.signal, this.#stop.signal]))
       .then(() => over.abort(), () => over.abort());
     try {
       const answer = await upstream.send({
-        endpoint: member.endpoint,
-        method: "GET",
-        target: probePath(identity.kind),
-        headers: [["accept", "application/json"], ["accept-encoding", "identity"]],
-        body: { kind: "none" },
+        ...question,
         connectMs: Math.min(timeouts.connect_ms, this.#times.timeout_ms),
         signal: over.signal,
       });
@@ -128,14 +173,20 @@ export class Prober {
       }
       const text = await wholeText(answer.body);
       if (over.signal.aborted) return { kind: "silent" };
-      return text === null
-        ? { kind: "unparseable", detail: "the answer is cut or larger than 1 MiB" }
+      if (text === null) {
+        return { kind: "unparseable", detail: "the answer is cut or larger than 1 MiB" };
+      }
+      return identity.kind === AGENT_KIND
+        ? judgeAgent(served_model, text)
         : judge(identity.kind, served_model, text);
     } finally {
       timer.abort();
     }
   }
 }
+
+const PLAIN: HeaderList = [["accept", "application/json"], ["accept-encoding", "identity"]];
+const encoder = new TextEncoder();
 
 async function wholeText(body: ByteSource): Promise<string | null> {
   const decoder = new TextDecoder();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Read, Upstream, UpstreamAnswer, UpstreamAsk } from "../../lib/relay/upstream.ts";
+import { Secret } from "../../lib/core/secret.ts";
 import { FakeClock } from "../../lib/testing/fake_clock.ts";
 import { tierShape } from "./config_shape.ts";
 import { Prober } from "./prober.ts";
@@ -24,6 +25,7 @@ function answered(text: string, { status = 200, end = "end" as "end" | "broken" 
       body: {
         framing: "chunked",
         ended: false,
+        holds: false,
         read: () => Promise.resolve(reads.shift() as Read),
         cancel: () => {
           reads.splice(0, reads.length, { kind: "broken", code: "aborted", cause: "cancel" });
@@ -49,14 +51,14 @@ const silent: Reply = ({ signal }) =>
 const serving = (...ids: string[]) =>
   answered(JSON.stringify({ object: "list", data: ids.map((id) => ({ id })) }));
 
-function rig(first: Reply) {
+function rig(first: Reply, identity: object = { kind: "openai-models" }) {
   const clock = new FakeClock();
   const tier = new Tier(
     tierShape.parse({
       id: "t",
       served_model: "org/model",
       dialects: ["openai-chat"],
-      identity: { kind: "openai-models" },
+      identity,
       members: [{ id: "a", endpoint: "http://127.0.0.1:1" }],
     }),
     clock,
@@ -76,6 +78,8 @@ function rig(first: Reply) {
   const prober = new Prober({
     clock,
     upstream,
+    node: "gpu-a",
+    agentToken: () => new Secret("token-of-the-router"),
     changed: (_tier, { id }, before, after) =>
       void changes.push(`${id}: ${before.state} -> ${after.state} (${after.observed})`),
   }, TIMES);
@@ -96,6 +100,34 @@ Deno.test("probe: asks the identity path once, without a credential, in bounded 
     body: { kind: "none" },
     connectMs: 1000,
   });
+});
+
+Deno.test("probe: the kind `agent` asks the agent who owns the member's port", async () => {
+  const result = { proof: "proven", model: "org/model", observed: "", health: "healthy" };
+  const { tier, member, asks, at, prober } = rig(answered(JSON.stringify({ result })), {
+    kind: "agent",
+    agent: "http://127.0.0.1:8765",
+  });
+  assert.deepEqual(await prober.probe(tier, member), { kind: "match" });
+  const { signal: _, body, ...ask } = asks[0] as UpstreamAsk;
+  assert.deepEqual(ask, {
+    endpoint: { hostname: "127.0.0.1", port: 8765 },
+    method: "POST",
+    target: "/v1/operations/serves.identity",
+    headers: [
+      ["accept", "application/json"],
+      ["accept-encoding", "identity"],
+      ["content-type", "application/json"],
+      ["x-anvil-node", "gpu-a"],
+      ["authorization", "Bearer token-of-the-router"],
+    ],
+    connectMs: 1000,
+  });
+  assert.ok(body.kind === "bytes");
+  assert.equal(new TextDecoder().decode(body.chunks[0]), '{"input":{"port":1}}');
+  at.reply = answered(JSON.stringify({ result: { ...result, proof: "differs", observed: "x" } }));
+  assert.deepEqual(await prober.probe(tier, member), { kind: "mismatch", observed: ["x"] });
+  assert.equal(tier.admits, false);
 });
 
 Deno.test("probe: what each answer means", async () => {

@@ -11,19 +11,22 @@
 import type { Refusal } from "../../lib/core/refusal.ts";
 import type { Clock } from "../../lib/core/clock.ts";
 import type { RandomBytes } from "../../lib/core/ids.ts";
+import type { Secret } from "../../lib/core/secret.ts";
 import type { Remarks } from "../../lib/core/remarks.ts";
 import type { RecordSink } from "../../lib/core/record_sink.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
+import type { AcceptedConn } from "../../lib/intake/asked.ts";
 import { handleAdmin } from "./admin.ts";
 import type { RouterRoster } from "./clients.ts";
 import type { RouterConfig } from "./config_shape.ts";
-import { Core } from "./core.ts";
-import { handleData } from "./data.ts";
+import { Core, type RequestSpan } from "./core.ts";
+import { DataListener, type Door } from "./data_listener.ts";
 import type { Decision } from "./decision.ts";
 import { Decisions } from "./decisions.ts";
 import { FORGETFUL, type IntentStore } from "./intent_file.ts";
 import { Metrics } from "./metrics.ts";
 import { Prober } from "./prober.ts";
+import type { Tier } from "./tier.ts";
 import { Transitions } from "./transition.ts";
 import type { Endpoint } from "../../lib/relay/upstream.ts";
 
@@ -43,11 +46,21 @@ export interface RouterPorts {
   readonly remarks: Remarks;
   /** Where decisions are kept; null keeps only the newest in memory. */
   readonly decisions: RecordSink<Decision> | null;
+  /** Opens the admin listener. */
   readonly listen: (
     at: Endpoint,
-    reusePort: boolean,
     handler: (request: Request) => Response | Promise<Response>,
   ) => Listener | Refusal;
+  /** Opens the data listener. */
+  readonly accept: (
+    at: Endpoint,
+    reusePort: boolean,
+    take: (conn: AcceptedConn) => void,
+  ) => Door | Refusal;
+  /** The agent's token for a tier whose identity an agent proves; null where it asks for none. */
+  readonly agentToken: (tier: Tier) => Secret | null;
+  /** Takes the span of a request that ended; null while nobody wants traces. */
+  readonly traced: ((span: RequestSpan) => void) | null;
   /** Where intent is kept; null forgets it with the process. */
   readonly intents: IntentStore | null;
   /** Resident memory of this process, in bytes. */
@@ -68,7 +81,7 @@ export class Router {
   readonly #metrics: Metrics;
   readonly #transitions: Transitions;
   readonly #sweeping = new AbortController();
-  #data: Listener | null = null;
+  readonly #data: DataListener;
   #admin: Listener | null = null;
 
   constructor(config: RouterConfig, ports: RouterPorts, roster: (() => RouterRoster) | null) {
@@ -78,6 +91,8 @@ export class Router {
       clock,
       random,
       upstream,
+      traced: ports.traced,
+      turnedAway: (code) => this.#metrics.turnedAway(code),
       decided: (decision) => {
         this.#decisions.take(decision);
         this.#metrics.take(decision);
@@ -96,6 +111,8 @@ export class Router {
     this.#prober = new Prober({
       clock,
       upstream,
+      node: config.node,
+      agentToken: ports.agentToken,
       changed: (tier, member, before, after) => {
         const said = after.state === "ready" ? remarks.info : remarks.warn;
         said(
@@ -113,6 +130,7 @@ export class Router {
     }, config.probes);
     this.#decisions = new Decisions(ports.decisions);
     this.#metrics = new Metrics(this.core, this.#decisions, ports);
+    this.#data = new DataListener(this.core);
     this.#transitions = new Transitions(this.core, {
       clock,
       intents: ports.intents ?? FORGETFUL,
@@ -123,7 +141,7 @@ export class Router {
 
   /** Ports the listeners are bound to. */
   get ports(): { readonly data: number; readonly admin: number } {
-    return { data: this.#data?.port ?? 0, admin: this.#admin?.port ?? 0 };
+    return { data: this.#data.port, admin: this.#admin?.port ?? 0 };
   }
 
   /** Opens both listeners and starts to probe; null, or why it cannot. */
@@ -135,9 +153,7 @@ export class Router {
       remarks.error("every tier starts quiesced: {unknown}; readmit them one by one", { unknown });
     }
     const admin = listen(
-      config.listen.admin,
-      // Never shared: a transition that reached the wrong one of two routers would be lost.
-      false,
+      config.listen.admin, // never shared: a transition would reach the wrong one of two routers
       (request) =>
         handleAdmin(this.core, {
           decisions: this.#decisions,
@@ -151,17 +167,12 @@ export class Router {
     this.#prober.start([...this.core.tiers.values()]);
     // Half of all connections would come here at once, away from a router that answers them.
     if (config.listen.reuse_port) await this.#untilReady();
-    const data = listen(
-      config.listen.data,
-      config.listen.reuse_port,
-      (request) => handleData(this.core, request),
-    );
-    if (data.kind === "refused") {
+    const refused = this.#data.open(this.#ports.accept);
+    if (refused !== null) {
       await Promise.all([admin.shutdown(), this.#prober.stop()]);
-      return data;
+      return refused;
     }
     this.#admin = admin;
-    this.#data = data;
     void this.#sweep();
     return null;
   }
@@ -176,7 +187,7 @@ export class Router {
     core.draining = true;
     core.refusing = !core.config.listen.reuse_port;
     remarks.info("stopping: {open} requests are open", { open: core.open.size });
-    const closed = this.#data?.shutdown() ?? Promise.resolve();
+    const closed = this.#data.shutdown();
     const over = new AbortController();
     const budget = core.config.limits.drain_seconds * 1000;
     const deadline = clock.sleep(budget, AbortSignal.any([over.signal, ...(hurry ? [hurry] : [])]))
@@ -189,6 +200,8 @@ export class Router {
       // What they are owed goes out now; a client that does not read it is not waited for.
       await atMost(CLOSING_MS, closed, clock);
     }
+    this.#data.abandon();
+    await atMost(CLOSING_MS, closed, clock);
     this.#sweeping.abort();
     await this.#prober.stop();
     this.#ports.upstream.close();
@@ -216,6 +229,7 @@ export class Router {
     const { signal } = this.#sweeping;
     while (!signal.aborted) {
       this.core.sweep();
+      this.#data.sweep();
       await this.#ports.clock.sleep(SWEEP_MS, signal).catch(() => {});
     }
   }

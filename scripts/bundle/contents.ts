@@ -55,7 +55,11 @@ export async function buildPrograms(
     deno: DENO_VERSION,
     roles: tasks.map((task) => ({
       role: task.role,
-      flags: flagsOf(task, unstable),
+      flags: {
+        linux: flagsOf(task, unstable, "linux"),
+        darwin: flagsOf(task, unstable, "darwin"),
+        windows: flagsOf(task, unstable, "windows"),
+      },
       script: sha256(plain.get(task.role) ?? "").toHex(),
     })),
   });
@@ -121,7 +125,7 @@ export function manifestOf(
 function launcherFor(target: Target, task: RoleTask, unstable: readonly string[]) {
   return target.os === "windows"
     ? { path: `bin/anvil-${task.role}.cmd`, text: cmdLauncher(task, unstable) }
-    : { path: `bin/anvil-${task.role}`, text: shLauncher(task, unstable) };
+    : { path: `bin/anvil-${task.role}`, text: shLauncher(task, unstable, target.os) };
 }
 
 const UNITS = { linux: "systemd", darwin: "launchd", windows: "windows" } as const;

@@ -8,7 +8,7 @@
  * @module
  */
 
-import type { RoleTask } from "./role_tasks.ts";
+import type { RoleTask, System } from "./role_tasks.ts";
 
 /** What acts on the runtime, or on where its connections go, from the environment. */
 const CLEARED = [
@@ -30,13 +30,21 @@ const ALWAYS = [
 ];
 
 /** The flags of a role, `$HERE` and `$HOME` in them. */
-export function flagsOf({ permissions }: RoleTask, unstable: readonly string[]): readonly string[] {
-  return [...ALWAYS, ...unstable.map((name) => `--unstable-${name}`), ...permissions];
+export function flagsOf(
+  { permissions }: RoleTask,
+  unstable: readonly string[],
+  system: System,
+): readonly string[] {
+  return [...ALWAYS, ...unstable.map((name) => `--unstable-${name}`), ...permissions[system]];
 }
 
 /** `bin/anvil-<role>` for Linux and macOS, found through links as well. */
-export function shLauncher(task: RoleTask, unstable: readonly string[]): string {
-  const flags = flagsOf(task, unstable)
+export function shLauncher(
+  task: RoleTask,
+  unstable: readonly string[],
+  system: System,
+): string {
+  const flags = flagsOf(task, unstable, system)
     .map((flag) => `"${flag.replaceAll("$HERE", "$here").replaceAll("$HOME", "$home")}"`);
   return `#!/bin/sh
 # anvil-${task.role}: the runtime beside this file, with the permissions of this role and no others.
@@ -65,7 +73,7 @@ ${flags.map((flag) => `  ${flag} \\`).join("\n")}
 
 /** `bin\\anvil-<role>.cmd` for Windows. */
 export function cmdLauncher(task: RoleTask, unstable: readonly string[]): string {
-  const flags = flagsOf(task, unstable)
+  const flags = flagsOf(task, unstable, "windows")
     .map((flag) => `"${flag.replaceAll("$HERE", "%HERE%").replaceAll("$HOME", "%USERPROFILE%")}"`);
   const lines = [
     "@echo off",

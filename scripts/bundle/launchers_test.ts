@@ -17,12 +17,19 @@ Deno.test("role tasks: every role with a program has its task's permissions, bou
   assert.ok(
     ["agent", "operator", "router"].every((role) => tasks.some((one) => one.role === role)),
   );
+  const names = (words: readonly string[]) =>
+    words.map((word) => /^--allow-[a-z]+=/.exec(word)?.[0]);
   for (const { role, permissions } of tasks) {
-    assert.ok(permissions.length > 0, role);
-    assert.ok(permissions.every((word) => word.startsWith("--allow-")), role);
-    const granted = config.tasks[role]?.command.match(/--allow-[a-z]+=/g);
-    assert.deepEqual(permissions.map((word) => /^--allow-[a-z]+=/.exec(word)?.[0]), granted, role);
+    assert.deepEqual(
+      names(permissions.linux),
+      config.tasks[role]?.command.match(/--allow-[a-z]+=/g),
+      role,
+    );
+    for (const words of Object.values(permissions)) assert.ok(words.length > 0, role);
   }
+  const agent = tasks.find(({ role }) => role === "agent")?.permissions;
+  assert.ok(agent?.darwin.some((word) => word.includes("vm_stat")), "macOS has a task of its own");
+  assert.ok(agent?.windows.some((word) => word.includes("powershell")), "so has Windows");
 });
 
 Deno.test("role tasks: what a launcher cannot repeat is refused, not left out", () => {
@@ -46,15 +53,16 @@ Deno.test("role tasks: what a launcher cannot repeat is refused, not left out", 
 });
 
 Deno.test("launchers: the same flags in sh and cmd, and nothing asked, fetched or cached", () => {
-  const task = { role: "x", permissions: ["--allow-read=$HERE,$HOME/.anvil", "--allow-sys=uid"] };
-  const flags = flagsOf(task, ["net"]);
+  const words = ["--allow-read=$HERE,$HOME/.anvil", "--allow-sys=uid"];
+  const task = { role: "x", permissions: { linux: words, darwin: words, windows: words } };
+  const flags = flagsOf(task, ["net"], "linux");
   for (
     const name of ["--no-prompt", "--no-remote", "--no-npm", "--cached-only", "--no-code-cache"]
   ) {
     assert.ok(flags.includes(name), name);
   }
   assert.ok(flags.includes("--unstable-net"));
-  const sh = shLauncher(task, ["net"]);
+  const sh = shLauncher(task, ["net"], "linux");
   assert.match(sh, /"--allow-read=\$here,\$home\/\.anvil" \\\n/);
   const cmd = cmdLauncher(task, ["net"]);
   assert.match(cmd, /"--allow-read=%HERE%,%USERPROFILE%\/\.anvil"/);
@@ -94,7 +102,9 @@ Deno.test({
         mode: 0o755,
       });
       assert.equal(await run("router", "a b"), "7 1:a b");
-      const script = shLauncher({ role: "x", permissions: ["--allow-read=$HERE"] }, []);
+      const words = ["--allow-read=$HERE"];
+      const permissions = { linux: words, darwin: words, windows: words };
+      const script = shLauncher({ role: "x", permissions }, [], "linux");
       await Deno.writeTextFile(`${folder}/x`, script);
       const checked = await new Deno.Command("sh", { args: ["-n", `${folder}/x`] }).output();
       assert.equal(checked.code, 0);

@@ -5,13 +5,20 @@
  * @module
  */
 
+/** Systems we ship for, and how the tasks of deno.json call them. */
+const SYSTEMS = { linux: "linux", darwin: "macos", windows: "windows" } as const;
+
+/** One of the systems. */
+export type System = keyof typeof SYSTEMS;
+
 /** One role that has a program. */
 export interface RoleTask {
   readonly role: string;
   /**
-   * `--allow-…` words; `$HERE` stands for the folder it is started from, `$HOME` for the user's.
+   * `--allow-…` words on each system; `$HERE` stands for the folder it is started from, `$HOME` for
+   * the user's.
    */
-  readonly permissions: readonly string[];
+  readonly permissions: Readonly<Record<System, readonly string[]>>;
 }
 
 /** What is needed of deno.json. */
@@ -31,9 +38,16 @@ export async function readRoleTasks(root: URL, config: Config): Promise<readonly
     if (await Deno.stat(main).then(({ isFile }) => isFile, () => false)) roles.push(name);
   }
   return roles.sort().map((role) => {
-    const task = config.tasks[role];
-    if (task === undefined) throw new Error(`deno.json has no task for roles/${role}/main.ts`);
-    return { role, permissions: permissionsOf(role, task.command) };
+    // `agent-macos` is the agent's task on a Mac; without one, `agent` is.
+    const of = (system: System) => {
+      const task = config.tasks[`${role}-${SYSTEMS[system]}`] ?? config.tasks[role];
+      if (task === undefined) throw new Error(`deno.json has no task for roles/${role}/main.ts`);
+      return permissionsOf(role, task.command);
+    };
+    return {
+      role,
+      permissions: { linux: of("linux"), darwin: of("darwin"), windows: of("windows") },
+    };
   });
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { verifyAudit } from "../../lib/operation/audit.ts";
+import { verifyAudit } from "../../lib/operation/audit_verify.ts";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { TOKENS } from "../support/agent.ts";
 import { until, within } from "../support/wait.ts";

@@ -26,6 +26,7 @@ Deno.test("agent: who is asked, and who asks", async () => {
       [get("/health", TOKENS.reader), 200, null],
       [get("/v1/operations", TOKENS.nobody), 200, null],
       [get("/openapi.json", null), 401, "token_missing"],
+      [get("/docs/", null), 404, "route_unknown"],
       [get("/nothing", null), 404, "route_unknown"],
       [get("//health", TOKENS.all), 404, "route_unknown"],
       [get("/v1/operations/node.health"), 405, "method_not_allowed"],

@@ -224,7 +224,7 @@ Deno.test("an absolute-form target is taken by its path; its host decides nothin
   }
 });
 
-Deno.test("heads: 64 KiB, CL and TE, two lengths, folded, bad chunked: never relayed", async () => {
+Deno.test("heads that mean two things, or nothing: refused by code, the connection closed, never relayed", async () => {
   await withRouter(async (router, engine) => {
     const body = JSON.stringify(askBody());
     const raw = (lines: readonly string[], rest = body) =>
@@ -239,30 +239,87 @@ Deno.test("heads: 64 KiB, CL and TE, two lengths, folded, bad chunked: never rel
         ].join("\r\n"),
       );
     const length = `content-length: ${body.length}`;
-    const hostile: Readonly<Record<string, Uint8Array>> = {
-      "64 KiB of headers": raw([`x-big: ${"x".repeat(66_000)}`, length]),
-      "200 header lines": raw([...Array(200).keys()].map((i) => `x-${i}: 1`).concat(length)),
-      "CL and TE": raw([length, "transfer-encoding: chunked"], `0\r\n\r\n`),
-      "TE and CL": raw(["transfer-encoding: chunked", length], `0\r\n\r\n`),
-      "two lengths": raw([length, "content-length: 5"]),
-      "obs-fold": raw([length, "x-a: 1", " folded"]),
-      "TE gzip, chunked": raw(["transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
-      "TE identity": raw(["transfer-encoding: identity", length]),
-      "negative length": raw(["content-length: -1"]),
-      "bad chunk size": raw(["transfer-encoding: chunked"], "zz\r\n{}\r\n0\r\n\r\n"),
-      "space before colon": raw([`content-length : ${body.length}`]),
+    const start = (line: string, ...lines: string[]) =>
+      encoder.encode([line, ...lines, "", ""].join("\r\n"));
+    const hostile: Readonly<Record<string, readonly [Uint8Array, number, string]>> = {
+      "64 KiB of headers": [raw([`x-big: ${"x".repeat(66_000)}`, length]), 431, "head_too_large"],
+      "200 header lines": [
+        raw([...Array(200).keys()].map((i) => `x-${i}: 1`).concat(length)),
+        431,
+        "head_too_large",
+      ],
+      "CL and TE": [
+        raw([length, "transfer-encoding: chunked"], `0\r\n\r\n`),
+        400,
+        "framing_ambiguous",
+      ],
+      "TE and CL": [
+        raw(["transfer-encoding: chunked", length], `0\r\n\r\n`),
+        400,
+        "framing_ambiguous",
+      ],
+      "two lengths": [raw([length, "content-length: 5"]), 400, "framing_ambiguous"],
+      "one length twice": [raw([length, length]), 400, "framing_ambiguous"],
+      "negative length": [raw(["content-length: -1"]), 400, "framing_ambiguous"],
+      "obs-fold": [raw([length, "x-a: 1", " folded"]), 400, "head_malformed"],
+      "space before colon": [raw([`content-length : ${body.length}`]), 400, "head_malformed"],
+      "bare LF": [encoder.encode("GET / HTTP/1.1\nhost: x\n\n"), 400, "head_malformed"],
+      "NUL": [raw([length, "x-a: \0"]), 400, "head_malformed"],
+      "TE gzip, chunked": [
+        raw(["transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
+        501,
+        "transfer_encoding_unsupported",
+      ],
+      "TE identity": [
+        raw(["transfer-encoding: identity"]),
+        501,
+        "transfer_encoding_unsupported",
+      ],
+      "bad chunk size": [
+        raw(["transfer-encoding: chunked"], "zz\r\n{}\r\n0\r\n\r\n"),
+        400,
+        "body_framing_malformed",
+      ],
+      "no host": [start(`GET ${CHAT} HTTP/1.1`), 400, "host_invalid"],
+      "two hosts": [raw([length, "host: y"]), 400, "host_invalid"],
+      "long target": [
+        start(`GET /${"x".repeat(17_000)} HTTP/1.1`, "host: x"),
+        414,
+        "target_too_long",
+      ],
+      "HTTP/2 preface": [start("PRI * HTTP/2.0", "", "SM"), 505, "version_unsupported"],
+      "another expectation": [raw([length, "expect: tea"]), 417, "expectation_unsupported"],
     };
     const before = { ...engine.counts.posts };
-    for (const [what, request] of Object.entries(hostile)) {
+    for (const [what, [request, status, code]] of Object.entries(hostile)) {
       const got = await within(what, exchange(router.port, request), 5000);
-      const status = parseResponse(got.bytes)?.status ?? null;
-      assert.ok(
-        status === null || (status >= 400 && status <= 505),
-        `${what}: answered with ${status}`,
-      );
+      const response = parseResponse(got.bytes);
+      assert.equal(response?.status, status, what);
+      assert.equal(response?.header("x-anvil-code"), code, what);
+      assert.equal(response?.header("connection"), "close", what);
+      assert.equal(JSON.parse(response?.text ?? "").error.code, code, what);
     }
     assert.deepEqual(engine.counts.posts, before);
   });
+});
+
+Deno.test("a head that comes too slowly: 408; a connection that idles: closed", async () => {
+  await withRouter(async (router) => {
+    const request = ask("/nothing");
+    using slow = await StreamReader.open(router.port, request.slice(0, 20));
+    using silent = await StreamReader.open(router.port, new Uint8Array(0));
+    using kept = await StreamReader.open(router.port, request);
+    assert.ok(await kept.readUntil("route_unknown"));
+    const [got] = await within(
+      "both ends",
+      Promise.all([slow.rest(), silent.drain(), kept.drain()]),
+      8000,
+    );
+    const response = parseResponse(got.bytes);
+    assert.equal(response?.status, 408);
+    assert.equal(response?.header("x-anvil-code"), "head_too_slow");
+    assert.deepEqual(router.decisions, []);
+  }, { head_seconds: 1, idle_seconds: 1 });
 });
 
 Deno.test("a body that comes too slowly: 408, and the lease is free", async () => {

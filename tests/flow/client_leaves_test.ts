@@ -150,6 +150,53 @@ Deno.test("a client that leaves in the middle of its upload leaves nothing behin
   }
 });
 
+// What Deno.serve missed: the body came after the first read of the socket.
+for (const [what, size] of [["5 KB", 5_000], ["100 KB", 100_000], ["2 MiB", 2_097_152]] as const) {
+  Deno.test(`a client that leaves before the first byte, its body of ${what} sent: the engine sees it`, async () => {
+    const engine = await startEngine();
+    try {
+      await using router = await startRouter({ members: [engine.port] });
+      for (const [number, stream] of [true, false, true, false].entries()) {
+        const fault = { "x-fixture-fault": stream ? "slow-first-byte;ms=60000" : "hang" };
+        const body = askBody({ stream, padding: "x".repeat(size) });
+        const target = `${CHAT}?n=${number}`;
+        using reader = await StreamReader.open(router.port, ask(target, body, fault));
+        await within(
+          "the whole request at the engine",
+          engine.until((event) => event.kind === "request" && event.target === target),
+        );
+        const gone = engine.until((event) =>
+          event.kind === "client_closed" && event.during === target
+        );
+        reader.close();
+        await within("the close at the engine", gone, 2000);
+      }
+      await router.quiet();
+      const told = router.decisions.map(({ outcome, dispatched }) => [outcome, dispatched]);
+      assert.deepEqual(told, Array(4).fill(["client_closed", 1]));
+    } finally {
+      await engine.close();
+    }
+  });
+}
+
+Deno.test("a client that closes its sending side has left, as it has for nginx", async () => {
+  const engine = await startEngine();
+  try {
+    await using router = await startRouter({ members: [engine.port] });
+    const hang = { "x-fixture-fault": "hang" };
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port: router.port });
+    await connection.write(ask(CHAT, askBody(), hang));
+    await until("it is open", () => router.router.core.open.size === 1);
+    await connection.closeWrite();
+    await router.quiet();
+    connection.close();
+    assert.deepEqual(router.decisions.map(({ outcome }) => outcome), ["client_closed"]);
+  } finally {
+    await engine.close();
+  }
+});
+
 Deno.test("a client that hangs up right after the terminator was served whole", async () => {
   const engine = await startEngine();
   try {

@@ -7,8 +7,9 @@ const PAGE = new URL("../../docs/runbooks/operator-codes.md", import.meta.url);
 /** Where a code stands in a source: as a problem, a refusal, a fault of the tree, a member of a union. */
 const CODE_PLACES = [
   /\bcode: "([a-z0-9_]+)"/g,
-  /\b(?:fault|refuse|refused|homeRefusal|invalid|report)\(\s*(?:here, )?"([a-z0-9_]+)"/g,
+  /\b(?:fault|refuse|refused|homeRefusal|invalid|report|told|unusable)\(\s*(?:here, )?"([a-z0-9_]+)"/g,
   /\bat\((?:index, )?"[a-z]+", "([a-z0-9_]+)"/g,
+  /\bfell\(\s*[a-z.#A-Z]+,\s*"[a-z_]+",\s*"([a-z0-9_]+)"/g,
   /"\d{6}": \[\s*"([a-z0-9_]+)"/g,
   /^ {2}\| "([a-z0-9_]+)"/gm,
 ];
@@ -17,10 +18,17 @@ const CODE_PLACES = [
 const NOT_CODES = ["custom", "code", "message"];
 
 /** Unions whose members are no codes. */
-const NOT_UNIONS = ["lib/topology/draft.ts", "lib/topology/vocabulary.ts"];
+const NOT_UNIONS = [
+  "lib/topology/draft.ts",
+  "lib/topology/vocabulary.ts",
+  "lib/dispatch/exchange.ts",
+];
 
 /** Sources whose codes the operator shows, besides its own and those of the two rooms. */
-const SHARED = ["lib/core/address.ts", "lib/document/shape.ts", "lib/document/toml.ts"];
+const SHARED = [
+  ...["lib/core/address.ts", "lib/core/strict_json.ts", "lib/document/shape.ts"],
+  "lib/document/toml.ts",
+];
 
 /** Of lib/host: what a file that a person names can be refused with. */
 const OF_FILES = ["file_unreadable", "file_too_large"];
@@ -31,7 +39,7 @@ function matches(text: string, pattern: RegExp): string[] {
 
 /** Every code that the operator can print. */
 async function printed(): Promise<ReadonlySet<string>> {
-  const rooms = ["roles/operator/", "lib/home/", "lib/topology/"];
+  const rooms = ["roles/operator/", "lib/home/", "lib/topology/", "lib/dispatch/"];
   const paths = [...(await Promise.all(rooms.map(filesUnder))).flat(), ...SHARED]
     .filter((path) => path.endsWith(".ts") && !path.endsWith("_test.ts"))
     .filter((path) => !NOT_UNIONS.includes(path));

@@ -22,7 +22,7 @@ const SHARED = [
   "lib/document/toml.ts",
   "lib/host/files.ts",
   "lib/host/lock.ts",
-  "lib/host/serve.ts",
+  "lib/host/listen_refusal.ts",
 ];
 
 /** Where a line of the log stands: `remarks.warn("..."` or the `said(` that is one of them. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
+import { programsOf } from "../../roles/agent/facts/programs.ts";
 import { agentToml } from "../support/agent.ts";
 import { AgentProcess } from "../support/agent_process.ts";
 import { roleCommand, roleWords, runRole } from "../support/role_process.ts";
@@ -166,6 +167,15 @@ Deno.test("the agent task's flags: what a taken-over agent could not do", async 
   for (const name of ["-A", "--allow-all", "--allow-run", "--allow-env", "--allow-ffi"]) {
     assert.equal(words.includes(name), false, name);
   }
-  const runs = words.find((word) => word.startsWith("--allow-run="));
-  assert.equal(runs, "--allow-run=free,df,ss,nvidia-smi,upower");
+});
+
+Deno.test("the agent tasks allow the programs of their system's facts, and no other", async () => {
+  const tasks = { linux: "agent", darwin: "agent-macos", windows: "agent-windows" } as const;
+  const config = JSON.parse(await Deno.readTextFile(new URL("../../deno.json", import.meta.url)));
+  for (const [os, task] of Object.entries(tasks)) {
+    const { command } = config.tasks[task] as { command: string };
+    const allowed = /--allow-run=(\S+)/.exec(command)?.[1]?.split(",").sort();
+    assert.deepEqual(allowed, [...programsOf(os)].sort(), task);
+    assert.doesNotMatch(command, / (-A|--allow-all|--allow-env|--allow-ffi)\b/, task);
+  }
 });

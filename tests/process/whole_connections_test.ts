@@ -46,6 +46,7 @@ Deno.test(`${CONNECTIONS} open connections, ${SLOW} of them with a head that nev
       members: [engine.port],
       admission: { in_flight: 512 },
       timeouts: { idle_seconds: 30 },
+      limits: { head_seconds: 300 },
     }, async (router) => {
       const before = Deno.build.os === "linux" ? await router.rss() : NaN;
       const connections = [

@@ -234,29 +234,18 @@ Deno.test("real, openai: an abort in the stream reaches the engine", async () =>
   });
 });
 
-// Deno 2.9.6: while a handler waits, Deno.serve does not see a close when any of the request's body
-// came after the first read (512 bytes of a new connection), as this library's requests do.
-// `request.signal` stays silent then, and so does the router until the first byte.
-const DEAF = Deno.version.deno === "2.9.6";
-if (DEAF) {
-  console.warn("skipped: openai's abort before the first byte: Deno 2.9.6 misses the close");
-}
-
-Deno.test({
-  name: "real, openai: an abort before the first byte reaches the engine",
-  ignore: DEAF,
-  fn: () =>
-    withFleet(async (fleet) => {
-      fleet.engine.setFault("hang");
-      const stop = new AbortController();
-      const input = { model: ALIAS, input: "hi", stream: true } as const;
-      const asked = clientOf(fleet).responses.create(input, { signal: stop.signal })
-        .then(() => assert.fail("it was answered"), (error: unknown) => error);
-      await fleet.atEngine("/v1/responses");
-      stop.abort();
-      assert.ok(await asked instanceof OpenAI.APIUserAbortError);
-      await fleet.leftWhole("/v1/responses");
-      const told = (await fleet.decisions(1)).map(({ outcome }) => outcome);
-      assert.deepEqual(told, ["client_closed"]);
-    }),
+Deno.test("real, openai: an abort before the first byte reaches the engine", async () => {
+  await withFleet(async (fleet) => {
+    fleet.engine.setFault("hang");
+    const stop = new AbortController();
+    const input = { model: ALIAS, input: "hi", stream: true } as const;
+    const asked = clientOf(fleet).responses.create(input, { signal: stop.signal })
+      .then(() => assert.fail("it was answered"), (error: unknown) => error);
+    await fleet.atEngine("/v1/responses");
+    stop.abort();
+    assert.ok(await asked instanceof OpenAI.APIUserAbortError);
+    await fleet.leftWhole("/v1/responses");
+    const told = (await fleet.decisions(1)).map(({ outcome }) => outcome);
+    assert.deepEqual(told, ["client_closed"]);
+  });
 });

@@ -33,6 +33,7 @@ const PURE = [
   "topology",
   "admission",
   "relay",
+  "intake",
   "identity",
   "adoption",
   "bootstrap",
@@ -51,7 +52,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   host: {
     reach: "world",
     imports: CORE,
-    types: ["relay"], // the ports it implements
+    types: ["relay", "intake"], // the ports it implements
     packages: ["@logtape/logtape", "@logtape/redaction"],
   },
   credential: {
@@ -68,13 +69,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   admission: { reach: "pure", imports: CORE, types: PURE, packages: [] },
   relay: { reach: "pure", imports: CORE, types: PURE, packages: [] },
+  intake: { reach: "pure", imports: ["core", "relay"], types: PURE, packages: [] },
   identity: { reach: "pure", imports: CORE, types: PURE, packages: [] },
   serves: {
     reach: "ports",
-    imports: [...HOST, "document"],
+    // The words of a host's memory and of an engine's proof: decision 0050.
+    imports: [...HOST, "document", "topology", "identity"],
     types: PURE,
     packages: ["zod"],
-    planned: true,
   },
   operation: {
     reach: "ports",
@@ -88,11 +90,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   home: {
     reach: "ports",
-    imports: [...HOST, "document", "topology", "generation"],
+    imports: [...HOST, "document", "topology", "serves", "generation"], // serves: decision 0050
     types: PURE,
     packages: ["zod"],
   },
-  dispatch: { reach: "pure", imports: CORE, types: PURE, packages: [], planned: true },
+  dispatch: { reach: "pure", imports: ["core", "topology"], types: PURE, packages: [] },
   testing: {
     reach: "world",
     imports: [
@@ -104,6 +106,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         "topology",
         "admission",
         "relay",
+        "intake",
         "identity",
         "serves",
         "operation",

@@ -11,6 +11,8 @@ import { tcpDial } from "../../lib/host/dial.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { tryLock } from "../../lib/host/lock.ts";
+import { beside } from "../../lib/host/paths.ts";
+import { readPlainFile } from "../../lib/host/plain_file.ts";
 import { runProcess } from "../../lib/host/process.ts";
 import { systemRandom } from "../../lib/host/random.ts";
 import { serve } from "../../lib/host/serve.ts";
@@ -40,8 +42,8 @@ export function agentClientsToml(): string {
 }
 
 /** `agent.toml` of the rig; `more` goes to its end. */
-export function agentToml(more = ""): string {
-  return `schema = 1\nnode = "gpu-a"\nroles = ["gateway"]\nlisten = "127.0.0.1:0"\n` +
+export function agentToml(more = "", roles: readonly string[] = ["gateway"]): string {
+  return `schema = 1\nnode = "gpu-a"\nroles = ${JSON.stringify(roles)}\nlisten = "127.0.0.1:0"\n` +
     `state = "state"\n${more}`;
 }
 
@@ -100,9 +102,13 @@ export interface Told {
 export async function startAgentRig(
   folder: string,
   more: readonly Operation[] = [],
-  settings: { readonly toml?: string; readonly trusted?: boolean } = {},
+  settings: {
+    readonly toml?: string;
+    readonly roles?: readonly string[];
+    readonly trusted?: boolean;
+  } = {},
 ): Promise<AgentRig> {
-  const config = readConfig(agentToml(settings.toml));
+  const config = readConfig(agentToml(settings.toml, settings.roles));
   if (config.kind === "invalid") throw new Error(JSON.stringify(config.problems));
   await Deno.mkdir(`${folder}/state`, { recursive: true });
   await Deno.writeTextFile(`${folder}/clients.toml`, agentClientsToml(), { mode: 0o600 });
@@ -118,12 +124,18 @@ export async function startAgentRig(
     read: readClients,
   });
   if (roster.kind === "invalid") throw new Error(JSON.stringify(roster.problems));
-  const agent = await startAgent({ ...config.model, state: `${folder}/state` }, {
+  const roots = config.model.config.roots.map((root) => beside(`${folder}/agent.toml`, root));
+  const agent = await startAgent({
+    ...config.model,
+    state: `${folder}/state`,
+    config: { roots },
+  }, {
     clock: systemClock,
     random: systemRandom,
     remarks,
     build: { name: "a", version: "0", build_digest: null, deno: "0", platform: "linux-x86_64" },
     facts: { run: runProcess, files: systemFiles, clock: systemClock, os: Deno.build.os },
+    readPlain: readPlainFile,
     upstream: http1Upstream(tcpDial, systemClock),
     tryLock,
     listen: (at, handler) => serve({ ...at, handler, onError: (error) => say("threw", { error }) }),

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 
 /** A role whose task in deno.json says how it runs. */
-export type Role = "router" | "agent" | "receiver";
+export type Role = "router" | "agent" | "operator" | "receiver";
 
 /** How a process ended, and what it said. */
 export interface Finished {
@@ -30,7 +30,9 @@ export async function roleWords(role: Role, folder: string): Promise<string[]> {
   assert.notEqual(start, -1, `the ${role} task runs no deno`);
   const words = [...line.slice(start + " deno ".length).matchAll(/"([^"]*)"|(\S+)/g)]
     .map((match) => (match[1] ?? match[2]) as string)
-    .map((word) => word.replaceAll("$root", root).replaceAll("$INIT_CWD", folder));
+    .map((word) => word.replaceAll("$root", root).replaceAll("$INIT_CWD", folder))
+    // The operator's home is in the user's: here it is in the folder.
+    .map((word) => word.replaceAll("$HOME", folder));
   assert.ok(words.every((word) => !/[$`'&|;<>]/.test(word)), `a shell is needed: ${line}`);
   assert.equal(words.at(-1), `${root}/roles/${role}/main.ts`);
   return words;

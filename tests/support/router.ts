@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
+import { acceptTcp } from "../../lib/host/accept.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { tcpDial } from "../../lib/host/dial.ts";
 import { sha256 } from "../../lib/host/digest.ts";
@@ -97,8 +98,18 @@ export async function startRouter(options: RouterOptions): Promise<TestRouter> {
       write: (decision) => void decisions.push(decision),
       flush: () => Promise.resolve(),
     },
-    listen: ({ hostname, port }, _reusePort, handler) =>
+    listen: ({ hostname, port }, handler) =>
       serve({ hostname, port, handler, onError: (error) => say("a handler failed", { error }) }),
+    accept: ({ hostname, port }, reusePort, take) =>
+      acceptTcp({
+        hostname,
+        port,
+        reusePort,
+        take,
+        onError: (error) => say("a connection was not accepted", { error }),
+      }),
+    agentToken: () => null,
+    traced: null,
     intents: null,
     residentBytes: () => 0,
     version: "0.0.0-test",

@@ -10,6 +10,7 @@ import { createHash } from "node:crypto";
 import { stringify } from "smol-toml";
 import type { Clock } from "../../lib/core/clock.ts";
 import type { RecordSink } from "../../lib/core/record_sink.ts";
+import { acceptTcp } from "../../lib/host/accept.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { tcpDial } from "../../lib/host/dial.ts";
 import { sha256 } from "../../lib/host/digest.ts";
@@ -139,14 +140,18 @@ export class Rig implements AsyncDisposable {
         },
         flush: () => sink?.flush() ?? Promise.resolve(),
       },
-      listen: ({ hostname, port }, reusePort, handler) =>
-        serve({
+      listen: ({ hostname, port }, handler) =>
+        serve({ hostname, port, handler, onError: (error) => say("a handler failed", { error }) }),
+      accept: ({ hostname, port }, reusePort, take) =>
+        acceptTcp({
           hostname,
           port,
           reusePort,
-          handler,
-          onError: (error) => say("a handler failed", { error }),
+          take,
+          onError: (error) => say("a connection was not accepted", { error }),
         }),
+      agentToken: () => null,
+      traced: null,
       intents: options.intents ?? null,
       residentBytes: () => 1,
       version: "0.0.0-test",

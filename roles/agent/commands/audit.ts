@@ -2,8 +2,7 @@
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import { refuse } from "../../../lib/core/refusal.ts";
-import { verifyAudit } from "../../../lib/operation/audit.ts";
-import type { AuditVerdict } from "../../../lib/operation/audit.ts";
+import { type AuditVerdict, verifyAudit } from "../../../lib/operation/audit_verify.ts";
 import { JSON_FLAG } from "../../../lib/terminal/json_flag.ts";
 import {
   printEnvelope,
@@ -20,9 +19,10 @@ const verifyCommand = buildCommand<{ json: boolean }, [string], ProgramContext>(
     },
   },
   docs: {
-    brief: "Check the chain of an audit file; say where it breaks",
+    brief: "Check the chain of an audit, full files included; say where it breaks",
     fullDescription:
-      "Exit code 0: every record is as it was written, in its order. 1: the first line that is not.\n" +
+      "AUDIT_FILE is the live file; full ones beside it are read before it. Exit code 0: every record\n" +
+      "is as it was written, in its order. 1: the first line that is not.\n" +
       "Records cut off at the end leave no trace: compare the printed head with one noted before.\n\n" +
       "Example:\n  anvil-agent audit verify /var/lib/anvil/agent/audit.jsonl",
   },
@@ -35,15 +35,28 @@ const verifyCommand = buildCommand<{ json: boolean }, [string], ProgramContext>(
       return reportRefusal(this, no, json, 2);
     }
     if (verdict.kind === "whole") {
-      const { records, hash } = verdict;
-      if (json) printEnvelope(this, { ok: true, data: { records, head: hash }, problems: [] });
-      else this.terminal.out(`${path}: whole, ${records} records, head ${hash}\n`);
+      const { records, files, from, hash } = verdict;
+      if (json) {
+        const data = { records, files, from, head: hash };
+        printEnvelope(this, { ok: true, data, problems: [] });
+      } else {
+        const where = from === 1 ? "" : `, from ${from} on, older ones were let go on record`;
+        this.terminal.out(
+          `${path}: whole, ${records} records in ${files} files${where}, head ${hash}\n`,
+        );
+      }
       return;
     }
-    const detail = `line ${verdict.line} is the first that is not as it was written`;
+    const detail =
+      `line ${verdict.line} of ${nameOf(verdict.file)} is the first that is not as it ` +
+      "was written";
     reportRefusal(this, refuse(verdict.code, detail, "keep the file; see the runbook"), json);
   },
 });
+
+function nameOf(path: string): string {
+  return path.split(/[/\\]/).at(-1) ?? path;
+}
 
 /** The commands on the audit. */
 export const auditRoutes = buildRouteMap({

@@ -11,6 +11,7 @@ import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
 import { tryLock } from "../../../lib/host/lock.ts";
 import { configureLog, log } from "../../../lib/host/log.ts";
+import { readPlainFile } from "../../../lib/host/plain_file.ts";
 import { runProcess } from "../../../lib/host/process.ts";
 import { systemRandom } from "../../../lib/host/random.ts";
 import { serve } from "../../../lib/host/serve.ts";
@@ -135,6 +136,7 @@ export function runCommand(build: Build) {
           clock: systemClock,
           os: build.platform.split("-")[0] ?? "",
         },
+        readPlain: readPlainFile,
         upstream: http1Upstream(tcpDial, systemClock),
         tryLock,
         listen: ({ hostname, port }, handler) =>

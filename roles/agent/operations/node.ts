@@ -1,5 +1,6 @@
 /**
- * `node.identity`, `node.health`, `node.facts`: who this is, how it is, what it sees.
+ * `node.identity`, `node.health`, `node.facts`, `node.port-owner`: who this is, how it is, what it
+ * sees.
  *
  * @module
  */
@@ -9,7 +10,9 @@ import { timestamp } from "../../../lib/core/clock.ts";
 import type { Json } from "../../../lib/core/canonical_json.ts";
 import type { Build } from "../../../lib/core/version.ts";
 import { defineRead, jsonShape, type Operation } from "../../../lib/operation/operation.ts";
-import { diskAt, type FactPorts, gatherFacts } from "../facts.ts";
+import type { FactPorts } from "../facts/fact.ts";
+import { diskAt, gatherFacts } from "../facts/gather.ts";
+import { ownerOf } from "../facts/port_owner.ts";
 
 /** Version of what the agent speaks over HTTP. */
 export const PROTOCOL = 1;
@@ -32,7 +35,9 @@ export interface NodeParts {
 const nothing = z.strictObject({});
 const text = z.string();
 
-/** The three. */
+const fact = z.strictObject({ value: jsonShape, source: text, at: text, why: text.nullable() });
+
+/** The four. */
 export function nodeOperations(parts: NodeParts): Operation[] {
   const identity = () => ({
     node: parts.node,
@@ -47,6 +52,7 @@ export function nodeOperations(parts: NodeParts): Operation[] {
       brief: "Which node this is, and which software",
       effect: "read",
       roles: null,
+      vital: true,
       deadlineMs: 1000,
       input: nothing,
       output: z.strictObject({
@@ -77,6 +83,7 @@ export function nodeOperations(parts: NodeParts): Operation[] {
       brief: "How the agent is: epoch, start, ledger, disk",
       effect: "read",
       roles: null,
+      vital: true,
       deadlineMs: 10_000,
       input: nothing,
       output: z.strictObject({
@@ -106,15 +113,27 @@ export function nodeOperations(parts: NodeParts): Operation[] {
       brief: "Memory, devices, pressure, disk, power and listening ports, each with its source",
       effect: "read",
       roles: null,
+      vital: true,
       deadlineMs: 15_000,
       input: nothing,
-      output: z.record(
-        text,
-        z.strictObject({ value: jsonShape, source: text, at: text, why: text.nullable() }),
-      ),
+      output: z.record(text, fact),
       run: async (_input, { signal }) => ({
         kind: "ok",
         value: await gatherFacts(parts.facts, signal),
+      }),
+    }),
+    defineRead({
+      name: "node.port-owner",
+      brief: "Which process listens on a port: pid, start and command, without its secrets",
+      effect: "read",
+      roles: null,
+      vital: true,
+      deadlineMs: 15_000,
+      input: z.strictObject({ port: z.int().min(1).max(65535) }),
+      output: z.strictObject({ port: z.int(), listening: fact, owner: fact }),
+      run: async ({ port }, { signal }) => ({
+        kind: "ok",
+        value: { port, ...await ownerOf(parts.facts, port, signal) },
       }),
     }),
   ];

@@ -12,6 +12,7 @@ import { Secret } from "../../../lib/core/secret.ts";
 import { readJson } from "../../../lib/core/strict_json.ts";
 import type { Endpoint, Upstream, UpstreamAnswer } from "../../../lib/relay/upstream.ts";
 import { defineRead, jsonShape, type Operation } from "../../../lib/operation/operation.ts";
+import { WITH_ROUTER } from "../host_roles.ts";
 
 /** Where the router is and how it is asked; null when this host's agent knows none. */
 export interface RouterParts {
@@ -20,8 +21,6 @@ export interface RouterParts {
   readonly at: { readonly admin: Endpoint; readonly tokenFile: string | null } | null;
 }
 
-/** Roles of a host with a router. */
-const ROUTER_HOSTS = ["router", "gateway", "proxy", "serving", "voice"] as const;
 const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
 const CONNECT_MS = 2000;
 
@@ -31,7 +30,7 @@ export function routerOperations(parts: RouterParts): Operation[] {
     name: "router.status",
     brief: "Tiers, members and aliases of the router on this host",
     effect: "read",
-    roles: ROUTER_HOSTS,
+    roles: WITH_ROUTER,
     deadlineMs: 10_000,
     input: z.strictObject({}),
     output: z.strictObject({ status: jsonShape }),

@@ -13,6 +13,7 @@ import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
 import type { Problem } from "../../../lib/core/problem.ts";
 import { textOf } from "../../../lib/credential/roster_file.ts";
+import { readAgentTokens } from "../agent_tokens.ts";
 import { loadConfig } from "../config_file.ts";
 import { graceProblem, readGrace } from "../grace.ts";
 import { openRoster } from "../roster_file.ts";
@@ -51,7 +52,7 @@ interface CheckFlags {
   readonly supervisor?: string;
 }
 
-/** Validates a configuration and the clients file it names; starts nothing. */
+/** Validates a configuration and the files it names; starts nothing. */
 export const checkCommand = buildCommand<CheckFlags, [string], ProgramContext>({
   parameters: {
     flags: {
@@ -69,7 +70,7 @@ export const checkCommand = buildCommand<CheckFlags, [string], ProgramContext>({
   docs: {
     brief: "Check a configuration and print every problem",
     fullDescription:
-      "Reads FILE and the clients file it names, prints every problem with its path and code,\n" +
+      "Reads FILE and the files it names, prints every problem with its path and code,\n" +
       "and exits 2 when there is any. Starts nothing. With --supervisor, what UNIT grants between\n" +
       "its stop signal and its kill must be above limits.drain_seconds.\n\n" +
       "Example:\n  anvil-router check /etc/anvil/router.toml --supervisor /etc/systemd/system/anvil-router.service",
@@ -89,6 +90,8 @@ export const checkCommand = buildCommand<CheckFlags, [string], ProgramContext>({
         return reportProblems(this, config.auth.clients, clients.problems, json);
       }
     }
+    const tokens = await readAgentTokens(config, systemFiles);
+    if (tokens.kind === "invalid") return reportProblems(this, file, tokens.problems, json);
     if (supervisor !== undefined) {
       const found = await supervisorProblem(supervisor, config.limits.drain_seconds);
       if (found !== null) return reportProblems(this, supervisor, [found], json);

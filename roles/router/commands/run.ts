@@ -2,6 +2,7 @@
 
 import { buildCommand } from "@stricli/core";
 import type { Build } from "../../../lib/core/version.ts";
+import { acceptTcp } from "../../../lib/host/accept.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
@@ -13,12 +14,14 @@ import { systemRandom } from "../../../lib/host/random.ts";
 import { openRecordFile } from "../../../lib/host/record_sink.ts";
 import { systemResidentBytes } from "../../../lib/host/terminal.ts";
 import { serve } from "../../../lib/host/serve.ts";
+import { systemSpans } from "../../../lib/host/spans.ts";
 import { onStopSignal } from "../../../lib/host/signals.ts";
 import {
   type ProgramContext,
   reportProblems,
   reportRefusal,
 } from "../../../lib/terminal/program.ts";
+import { readAgentTokens } from "../agent_tokens.ts";
 import type { RouterRoster } from "../clients.ts";
 import { loadConfig } from "../config_file.ts";
 import { intentFile } from "../intent_file.ts";
@@ -59,6 +62,8 @@ export function runCommand(build: Build) {
       const loaded = await loadConfig(file);
       if (loaded.kind === "invalid") return reportProblems(this, file, loaded.problems, false);
       const { config, digest } = loaded.model;
+      const tokens = await readAgentTokens(config, systemFiles);
+      if (tokens.kind === "invalid") return reportProblems(this, file, tokens.problems, false);
       configureLog({ level: logLevel });
       const logger = log(["router"]);
       const remarks = {
@@ -96,14 +101,23 @@ export function runCommand(build: Build) {
           upstream: http1Upstream(tcpDial, systemClock),
           remarks,
           decisions,
-          listen: ({ hostname, port }, reusePort, handler) =>
+          listen: ({ hostname, port }, handler) =>
             serve({
               hostname,
               port,
-              reusePort,
               handler,
               onError: (error) => remarks.error("a handler failed: {error}", { error }),
             }),
+          accept: ({ hostname, port }, reusePort, take) =>
+            acceptTcp({
+              hostname,
+              port,
+              reusePort,
+              take,
+              onError: (error) => remarks.warn("a connection was not accepted: {error}", { error }),
+            }),
+          agentToken: (tier) => tokens.model.get(tier.config.id) ?? null,
+          traced: systemSpans("anvil-router"),
           intents: config.state === undefined
             ? null
             : intentFile(within(config.state.dir, "intent.json"), systemFiles),

@@ -1,0 +1,213 @@
+/**
+ * One host: who answers there is proven first, then it is asked, once.
+ *
+ *     token ─> GET /livez, without the token: does it name this node?
+ *           ─> GET /health: does it know the token, is it this node, does it speak our protocol?
+ *           ─> what was asked for ─> an outcome
+ *
+ * Up to the last arrow nothing was asked, and every outcome says so (`notSent`).
+ *
+ * @module
+ */
+
+import type { Clock } from "../core/clock.ts";
+import type { Refusal } from "../core/refusal.ts";
+import type { Secret } from "../core/secret.ts";
+import type { Upstream } from "../relay/upstream.ts";
+import { type Ask, askedOf, PROTOCOL, resultOf } from "./ask.ts";
+import type { CatalogueShelf } from "./catalogue_shelf.ts";
+import { exchange, type Exchanged, type ExchangeLimits } from "./exchange.ts";
+import { fellBy, fellWith, type Stage } from "./failing.ts";
+import { done, fell, type Health, type Outcome } from "./outcome.ts";
+import type { PlannedHost } from "./plan.ts";
+import { NODE_HEADER, readReply, strangerOf } from "./reply.ts";
+
+/** What a visit needs. */
+export interface VisitPorts {
+  readonly clock: Clock;
+  /** A client for this visit alone; it is closed at its end. */
+  readonly open: (scheme: "http" | "https") => Upstream;
+  /** The token of a host. */
+  readonly token: (host: PlannedHost) => Promise<
+    { readonly kind: "ok"; readonly secret: Secret } | Refusal
+  >;
+  readonly catalogues: CatalogueShelf;
+  /** Told before a live mutation leaves, or what may be one. */
+  readonly onMutation: () => void;
+}
+
+/** What a visit may take. */
+export interface VisitLimits {
+  /** For the connection, in milliseconds. */
+  readonly connectMs: number;
+  /** For each step of the proof, in milliseconds. */
+  readonly proofMs: number;
+  /** For what is asked, in milliseconds; null: what the operation's own deadline allows. */
+  readonly askMs: number | null;
+  /** Of the answer. */
+  readonly mostBytes: number;
+}
+
+/** How long an answer may be on its way beyond the operation's deadline, in milliseconds. */
+const WAY_MS = 5000;
+/** For an operation whose deadline is not known, in milliseconds. */
+const UNKNOWN_DEADLINE_MS = 60_000;
+/** `/health` and `/livez` are never larger. */
+const MOST_PROOF_BYTES = 64 * 1024;
+
+/**
+ * Visits one host. Null when `signal` ended it before anything true could be said: nothing was
+ * asked, or only something that changes nothing.
+ */
+export async function visit(
+  ports: VisitPorts,
+  target: PlannedHost,
+  ask: Ask,
+  limits: VisitLimits,
+  signal: AbortSignal,
+): Promise<Outcome | null> {
+  const started = ports.clock.monotonic();
+  const token = await ports.token(target);
+  if (token.kind === "refused") {
+    return fell(target.host, "unauthorized", token.code, token.detail, {
+      notSent: true,
+      nextStep: token.nextStep ?? null,
+    });
+  }
+  if (signal.aborted) return null;
+  const upstream = ports.open(target.endpoint.scheme);
+  try {
+    const outcome = await new Visit(ports, upstream, target, limits, signal).run(token.secret, ask);
+    return outcome && { ...outcome, tookMs: Math.round(ports.clock.monotonic() - started) };
+  } finally {
+    upstream.close();
+  }
+}
+
+class Visit {
+  readonly #ports: VisitPorts;
+  readonly #upstream: Upstream;
+  readonly #target: PlannedHost;
+  readonly #limits: VisitLimits;
+  readonly #signal: AbortSignal;
+
+  constructor(
+    ports: VisitPorts,
+    upstream: Upstream,
+    target: PlannedHost,
+    limits: VisitLimits,
+    signal: AbortSignal,
+  ) {
+    this.#ports = ports;
+    this.#upstream = upstream;
+    this.#target = target;
+    this.#limits = limits;
+    this.#signal = signal;
+  }
+
+  async run(secret: Secret, ask: Ask): Promise<Outcome | null> {
+    const { node } = this.#target;
+    const alive = await this.#get("/livez", [[NODE_HEADER, node]]);
+    if (alive.kind === "failed") return this.#failed("proof", "read", alive);
+    // A bearer token is shown to nobody who does not even claim to be the node.
+    const stranger = strangerOf(alive, node);
+    if (stranger !== null) return fellWith(this.#target.host, "proof", "read", stranger);
+    const headers = [
+      [NODE_HEADER, node],
+      ["authorization", `Bearer ${secret.reveal()}`],
+      ["accept", "application/json"],
+    ] as const;
+    const proof = await this.#get("/health", headers);
+    if (proof.kind === "failed") return this.#failed("proof", "read", proof);
+    const reply = readReply(proof, node);
+    if (reply.kind !== "ok") return fellWith(this.#target.host, "proof", "read", reply);
+    const health: Health = reply.body;
+    if (health["node"] !== node) {
+      return fell(this.#target.host, "wrong_node", "wrong_node", "another node answers there", {
+        ...{ notSent: true, failure: "wrong_node" },
+      });
+    }
+    const about = { health, skewMs: this.#skew(proof.headers.get("date")) };
+    if (health["protocol"] !== PROTOCOL) {
+      return fell(
+        this.#target.host,
+        "refused",
+        "protocol_differs",
+        `the agent speaks protocol ${JSON.stringify(health["protocol"] ?? null).slice(0, 20)}, ` +
+          `this operator ${PROTOCOL}`,
+        { ...about, notSent: true, failure: "wrong_build", nextStep: "bring both to one version" },
+      );
+    }
+    if (ask.kind === "health") return done(this.#target.host, health, about);
+    const outcome = await this.#asked(headers, health, ask);
+    return outcome && { ...outcome, ...about };
+  }
+
+  async #asked(
+    headers: readonly (readonly [string, string])[],
+    health: Health,
+    ask: Exclude<Ask, { kind: "health" }>,
+  ): Promise<Outcome | null> {
+    const entry = ask.kind === "call"
+      ? await this.#ports.catalogues.entryOf(
+        health["catalogue_digest"],
+        ask.name,
+        () => this.#get("/v1/operations", headers, 1024 * 1024),
+      )
+      : null;
+    if (this.#signal.aborted) return null;
+    // What is not known to change nothing is taken to change something.
+    const effect = ask.kind !== "call" || ask.dryRun || entry?.effect === "read"
+      ? "read"
+      : "mutate";
+    if (effect === "mutate") this.#ports.onMutation();
+    const deadline = entry === null ? UNKNOWN_DEADLINE_MS : entry.deadlineMs + WAY_MS;
+    const answer = await this.#send({ ...askedOf(ask, headers), endpoint: this.#target.endpoint }, {
+      connectMs: this.#limits.connectMs,
+      deadlineMs: this.#limits.askMs ?? deadline,
+      mostBytes: this.#limits.mostBytes,
+    });
+    if (answer.kind === "failed") return this.#failed("ask", effect, answer);
+    const reply = readReply(answer, this.#target.node);
+    if (reply.kind !== "ok") return fellWith(this.#target.host, "ask", effect, reply);
+    const result = resultOf(ask, reply.body);
+    if (result !== null) {
+      return done(this.#target.host, result.result, { run: result.run, known: result.known });
+    }
+    const detail = "the agent's answer has another shape than this operator knows";
+    return fellWith(this.#target.host, "ask", effect, {
+      ...{ kind: "strange", code: "answer_unreadable", detail },
+    });
+  }
+
+  /** A read of the proof. */
+  #get(
+    target: string,
+    headers: readonly (readonly [string, string])[],
+    mostBytes: number = MOST_PROOF_BYTES,
+  ): Promise<Exchanged> {
+    const { connectMs, proofMs: deadlineMs } = this.#limits;
+    const asked = { method: "GET", target, headers, body: { kind: "none" } } as const;
+    return this.#send({ ...asked, endpoint: this.#target.endpoint }, {
+      ...{ connectMs, deadlineMs, mostBytes },
+    });
+  }
+
+  #send(asked: Parameters<typeof exchange>[1], limits: ExchangeLimits): Promise<Exchanged> {
+    const { clock } = this.#ports;
+    return exchange({ upstream: this.#upstream, clock }, asked, limits, this.#signal);
+  }
+
+  #failed(
+    stage: Stage,
+    effect: "read" | "mutate",
+    exchanged: Extract<Exchanged, { kind: "failed" }>,
+  ): Outcome | null {
+    return fellBy(this.#target.host, stage, effect, exchanged);
+  }
+
+  #skew(date: string | undefined): number | null {
+    const theirs = Date.parse(date ?? "");
+    return Number.isNaN(theirs) ? null : theirs - this.#ports.clock.now();
+  }
+}
