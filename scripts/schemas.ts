@@ -7,6 +7,7 @@
 
 import { SCHEMA_NAMES, schemaText } from "../roles/operator/schemas.ts";
 import { schemaText as agentSchemaText } from "../roles/agent/commands/schema.ts";
+import { schemaText as receiverSchemaText } from "../roles/receiver/commands/schema.ts";
 import { schemaText as routerSchemaText } from "../roles/router/commands/schema.ts";
 
 /** Every schema by its path in the project. */
@@ -19,6 +20,7 @@ export function schemaFiles(): ReadonlyMap<string, string> {
     ),
     [path("agent"), agentSchemaText("agent")],
     [path("agent-clients"), agentSchemaText("clients")],
+    [path("receiver"), receiverSchemaText()],
   ]);
 }
 

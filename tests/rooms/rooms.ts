@@ -84,9 +84,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: [...PURE, "serves"],
     packages: ["zod"],
   },
-  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"], planned: true },
+  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"] },
   adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
-  bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"] },
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   home: {
     reach: "ports",
@@ -132,7 +132,7 @@ export const ROLES: Readonly<Record<string, Room>> = {
   router: ROLE,
   agent: ROLE,
   adopter: { ...ROLE, planned: true },
-  receiver: { ...ROLE, planned: true },
+  receiver: ROLE,
   publisher: { ...ROLE, planned: true },
   operator: ROLE,
 };

@@ -20,6 +20,7 @@ import type { Unknown } from "../../../lib/serves/driver.ts";
 import type { UpPlan } from "../../../lib/serves/lifecycle.ts";
 import type { DownEnd, Progress, UpEnd } from "../../../lib/serves/lifecycle_outcome.ts";
 import type { Serve } from "../../../lib/serves/manifest_shape.ts";
+import { SERVING_HOSTS } from "../host_roles.ts";
 import type { ServesHost } from "../serves_host.ts";
 import { capabilities, declared, instanceJson, proofJson, stateJson } from "./serves_shown.ts";
 
@@ -29,7 +30,6 @@ export interface ServesParts {
   /** Opens the host's files and runtimes anew. */
   readonly open: () => Promise<ServesHost | Refusal>;
 }
-
 
 const READ_MS = 60_000;
 /** A model may load for two hours, behind another that does. */
