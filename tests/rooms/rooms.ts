@@ -83,7 +83,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["zod"],
   },
   generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"], planned: true },
-  adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"] },
   bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   home: {
