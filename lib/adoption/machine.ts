@@ -131,9 +131,10 @@ export function step(slots: Slots, event: Event): Slots {
       }
       return to({ phase: "commit" });
     case "judged_bad":
-      if (attempt.phase !== "probe") return slots;
+      if (attempt.phase !== "probe" && attempt.phase !== "commit") return slots;
       return condemned(attempt, event, end, to);
     case "committed":
+      if (attempt.phase !== "commit") return slots;
       return end({
         kind: "known-good",
         code: event.problem === null ? "proven" : "proven_not_boot_default",

@@ -14,7 +14,7 @@ import { type Gate, type GateMemory, reasonsOf } from "./gate.ts";
 import { settleIdle } from "./hysteresis.ts";
 import { onLaunch, settle } from "./recovery.ts";
 import { readGates, readProbes } from "./sample.ts";
-import type { Attempt, Slots } from "./slots.ts";
+import type { Attempt, Condemned, Slots } from "./slots.ts";
 import { judge, type Probe, type Sample, type Verdict, type VerdictRules } from "./verdict.ts";
 
 /** What an adoption acts through. */
@@ -69,15 +69,15 @@ export function performer(
         return probed(await watch(ports, rules, attempt, effect.path), ports);
       case "probe_reverted": {
         const seen = await watch(ports, rules, attempt, effect.path);
-        if (seen.kind === "superseded") return seen;
+        if (seen.kind === "superseded" || seen.kind === "booted_back") {
+          const found = seen.kind === "superseded" ? seen.found : attempt.path;
+          return { kind: "superseded", found, at: at(ports) };
+        }
         const good = seen.kind === "good";
         return { kind: "reverted_judged", evidence: seen.evidence, good, at: at(ports) };
       }
-      case "commit": {
-        const done = await ports.backend.commit(effect.path);
-        const problem = done.kind === "ok" ? null : `${done.code}: ${done.detail}`;
-        return { kind: "committed", problem, at: at(ports) };
-      }
+      case "commit":
+        return await commit(ports, attempt, effect.path);
       case "record":
         await ports.record(slots);
         return { kind: "recorded", at: at(ports) };
@@ -228,6 +228,8 @@ async function inspect(
       case "finish":
         return answer(await backend.launch(ask));
       case "runs":
+        // Back where it was by a boot, perhaps; what is selected has to follow.
+        if (step === "revert" && facts.selected !== path) return answer(await backend.launch(ask));
         return answer({ kind: "switched", degraded: true, detail: "found running" });
       case "restore":
         return await restored(ports, rules, effect, answer);
@@ -270,7 +272,24 @@ async function restored(
   return answer({ kind: "nothing", class: "environment", code: "activation_lost", detail });
 }
 
-type Watched = Exclude<Verdict, { kind: "more" }> | Extract<Event, { kind: "superseded" }>;
+/** Only what runs is committed: the machine may have booted between verdict and here. */
+async function commit(ports: AdoptionPorts, attempt: Attempt, path: string): Promise<Event> {
+  const facts = await ports.backend.facts();
+  if (facts.kind !== "refused" && facts.current !== path) {
+    return bootedBack(attempt, facts)
+      ? probed({ kind: "booted_back" }, ports)
+      : { kind: "superseded", found: facts.current, at: at(ports) };
+  }
+  const done = await ports.backend.commit(path);
+  const problem = done.kind === "ok" ? null : `${done.code}: ${done.detail}`;
+  return { kind: "committed", problem, at: at(ports) };
+}
+
+type Watched =
+  | Exclude<Verdict, { kind: "more" }>
+  | Extract<Event, { kind: "superseded" }>
+  /** The machine went down before the verdict, and came back with what it booted before. */
+  | { readonly kind: "booted_back" };
 
 /** Samples until there is a verdict on exactly `path`, or somebody moved it. */
 async function watch(
@@ -284,6 +303,7 @@ async function watch(
   for (;;) {
     const facts = await backend.facts();
     if (facts.kind !== "refused" && facts.current !== path) {
+      if (bootedBack(attempt, facts)) return { kind: "booted_back" };
       return { kind: "superseded", found: facts.current, at: at(ports) };
     }
     const sample = await readProbes(probes, clock);
@@ -292,6 +312,12 @@ async function watch(
     if (verdict.kind !== "more") return verdict;
     await clock.sleep(rules.sampleEveryMs);
   }
+}
+
+/** Not somebody's doing: what is not committed does not survive a boot. */
+function bootedBack({ baseline, condemned, previous }: Attempt, facts: Facts): boolean {
+  return condemned === null && baseline !== null && baseline.boot_id !== facts.boot_id &&
+    facts.current === previous;
 }
 
 function allUnknown(sample: Sample): Sample {
@@ -308,6 +334,12 @@ function allUnknown(sample: Sample): Sample {
 
 function probed(seen: Watched, ports: AdoptionPorts): Event {
   if (seen.kind === "superseded") return seen;
+  if (seen.kind === "booted_back") {
+    const detail = "the machine booted before the verdict, into the earlier generation";
+    const code = "boot_before_verdict";
+    const condemned: Condemned = { class: "environment", code, detail, evidence: null };
+    return { kind: "judged_bad", condemned, at: at(ports) };
+  }
   const { evidence } = seen;
   if (seen.kind === "good") return { kind: "judged_good", evidence, at: at(ports) };
   const said = [...evidence.failed, ...evidence.unknown].map(({ probe, code }) =>
