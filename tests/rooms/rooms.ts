@@ -82,8 +82,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: [...PURE, "serves"],
     packages: ["zod"],
   },
-  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"], planned: true },
-  adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"] },
+  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"] },
+  adoption: {
+    reach: "ports", // the drivers of backends, gates and probes act: decision 0070
+    imports: [...CORE, "generation"],
+    types: PURE,
+    packages: ["zod"],
+  },
   bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   home: {
