@@ -58,6 +58,18 @@ export type DocumentFetched =
   | { readonly kind: "unchanged" }
   | DownloadRefusal<FetchFault>;
 
+/** Something to look for. */
+export type HeadAsk = Pick<DocumentAsk, "url" | "deadlineMs" | "signal">;
+
+/** Whether it is there, without a byte of it. */
+export type HeadFetched =
+  | {
+    readonly kind: "ok";
+    /** Bytes; null: the server does not say. */
+    readonly size: number | null;
+  }
+  | DownloadRefusal<FetchFault>;
+
 /** How far a blob is. */
 export interface BlobProgress {
   readonly phase: "downloading" | "verifying";
@@ -101,6 +113,7 @@ export type BlobFetched =
 /** The download port. */
 export interface Download {
   document(ask: DocumentAsk): Promise<DocumentFetched>;
+  head(ask: HeadAsk): Promise<HeadFetched>;
   /**
    * Goes on where an earlier run stopped, when the server still has the same bytes; otherwise begins
    * anew. A cut is tried again while each attempt brings something.

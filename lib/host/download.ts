@@ -16,6 +16,8 @@ import type {
   DocumentFetched,
   Download,
   DownloadRefusal,
+  HeadAsk,
+  HeadFetched,
   TransferFault,
 } from "../core/download.ts";
 import { refuse } from "../core/refusal.ts";
@@ -33,6 +35,7 @@ export function systemDownload(clock: Clock): Download {
   const client = withoutProxies(() => Deno.createHttpClient({ poolIdleTimeout: 3000 }));
   return {
     document: (ask) => fetchDocument(client, clock, ask),
+    head: (ask) => fetchHead(client, clock, ask),
     blob: (ask) => fetchBlob(client, clock, ask),
     close: () => client.close(),
   };
@@ -67,6 +70,21 @@ async function fetchDocument(
   } finally {
     await answer.body?.cancel().catch(() => {});
   }
+}
+
+async function fetchHead(
+  client: Deno.HttpClient,
+  clock: Clock,
+  ask: HeadAsk,
+): Promise<HeadFetched> {
+  await using leash = new Leash(clock, ask.deadlineMs, ask.signal);
+  const headers = new Headers({ "accept-encoding": "identity" });
+  const answer = await get(client, ask.url, headers, leash, "HEAD");
+  if (!(answer instanceof Response)) return answer;
+  await answer.body?.cancel();
+  if (answer.status !== 200) return ofStatus(answer.status, "no-candidate");
+  const size = saidLength(answer);
+  return { kind: "ok", size: size < 0 ? null : size };
 }
 
 async function fetchBlob(
@@ -188,9 +206,10 @@ async function get(
   url: string,
   headers: Headers,
   leash: Leash,
+  method: "GET" | "HEAD" = "GET",
 ): Promise<Response | DownloadRefusal<TransferFault>> {
   try {
-    return await fetch(url, { client, headers, redirect: "manual", signal: leash.signal });
+    return await fetch(url, { client, headers, method, redirect: "manual", signal: leash.signal });
   } catch (error) {
     return leash.refusal(error);
   }

@@ -125,6 +125,21 @@ export const DOWNLOAD_PROMISES: readonly DownloadPromise[] = [
     },
   },
   {
+    name: "looking for something costs none of its bytes, and has the same words",
+    async run(rig) {
+      rig.put("/a", CONTENT);
+      const head = (url: string) => rig.download.head({ url, deadlineMs: 10_000 });
+      assert.deepEqual(await head(rig.url("/a")), { kind: "ok", size: CONTENT.length });
+      const absent = await head(rig.url("/b"));
+      assert.equal(absent.kind === "refused" && absent.code, "no-candidate");
+      rig.status("/a", 503);
+      const broken = await head(rig.url("/a"));
+      assert.equal(broken.kind === "refused" && broken.code, "fetch-failed");
+      const nobody = await head(rig.nowhere);
+      assert.equal(nobody.kind === "refused" && nobody.code, "fetch-failed");
+    },
+  },
+  {
     name: "a blob comes whole, tells how far it is, and does not come twice",
     async run(rig) {
       rig.put("/blob", CONTENT);

@@ -87,6 +87,13 @@ export class FakeDownload implements Download, DownloadRig {
     return Promise.resolve({ kind: "ok", bytes: found.bytes.slice(), etag });
   };
 
+  head: Download["head"] = (ask) => {
+    const found = this.#find(ask.url, ask.signal);
+    if (found === null) return Promise.resolve(no("no-candidate"));
+    if ("kind" in found) return Promise.resolve(found);
+    return Promise.resolve({ kind: "ok", size: found.bytes.length });
+  };
+
   async blob(ask: BlobAsk): Promise<BlobFetched> {
     if (this.diskFault !== null) return no(this.diskFault);
     const there = this.files.get(ask.path);

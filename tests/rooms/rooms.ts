@@ -135,7 +135,7 @@ export const ROLES: Readonly<Record<string, Room>> = {
   agent: ROLE,
   adopter: { ...ROLE, planned: true },
   receiver: { ...ROLE, planned: true },
-  publisher: { ...ROLE, planned: true },
+  publisher: ROLE,
   operator: ROLE,
 };
 

@@ -1,0 +1,127 @@
+/**
+ * A file that never changes, sent in pieces as a client reads on.
+ *
+ * @module
+ */
+
+import type { DirectoryChanged } from "../core/directories.ts";
+import { refuse } from "../core/refusal.ts";
+import { syncDirectory } from "./files.ts";
+import { causeOf, isAbsent, isNoSpace } from "./os_error.ts";
+import { dirname } from "node:path";
+
+/** Bytes read at once. */
+const CHUNK = 64 * 1024;
+
+/** A file that is open to be sent. */
+export interface StaticFile {
+  readonly kind: "open";
+  /** Bytes. */
+  readonly size: number;
+  /**
+   * The bytes from `from` to before `to`. Whoever does not read on for `idleMs` is cut off, as the
+   * file stays open for as long. `onEnd` is called once, however it ends.
+   */
+  stream(from: number, to: number, idleMs: number, onEnd: () => void): ReadableStream<Uint8Array>;
+  close(): void;
+}
+
+/** Opens a regular file that is no link; null when there is none. Throws what else may go wrong. */
+export async function openStatic(path: string): Promise<StaticFile | null> {
+  let file: Deno.FsFile;
+  let size: number;
+  try {
+    if (!(await Deno.lstat(path)).isFile) return null;
+    file = await Deno.open(path, { read: true });
+    ({ size } = await file.stat());
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+  return {
+    kind: "open",
+    size,
+    stream: (from, to, idleMs, onEnd) => pieces(file, from, to, idleMs, onEnd),
+    close: () => file.close(),
+  };
+}
+
+function pieces(
+  file: Deno.FsFile,
+  from: number,
+  to: number,
+  idleMs: number,
+  onEnd: () => void,
+): ReadableStream<Uint8Array> {
+  let at = from;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let over = false;
+  const end = () => {
+    if (over) return;
+    over = true;
+    clearTimeout(timer);
+    file.close();
+    onEnd();
+  };
+  const giveUp = (controller: ReadableStreamDefaultController) => {
+    timer = setTimeout(() => {
+      end();
+      controller.error(new Error("the client does not read on"));
+    }, idleMs);
+  };
+  return new ReadableStream({
+    async start(controller) {
+      giveUp(controller);
+      await file.seek(from, Deno.SeekMode.Start);
+    },
+    async pull(controller) {
+      clearTimeout(timer);
+      try {
+        const buffer = new Uint8Array(Math.min(CHUNK, to - at));
+        const read = buffer.length === 0 ? 0 : await file.read(buffer) ?? 0;
+        if (over) return;
+        at += read;
+        if (read > 0) controller.enqueue(buffer.subarray(0, read));
+        if (read === 0 && at < to) {
+          end();
+          controller.error(new Error("the file became shorter"));
+        } else if (at >= to) {
+          end();
+          controller.close();
+        } else giveUp(controller);
+      } catch (error) {
+        end();
+        controller.error(error);
+      }
+    },
+    cancel: end,
+  }, { highWaterMark: 0 });
+}
+
+/** Makes a directory with its parents, mode 0755: everybody may look into those that are made. */
+export async function makePublicDirectory(path: string): Promise<DirectoryChanged> {
+  const missing: string[] = [];
+  for (let at = path; at !== dirname(at); at = dirname(at)) {
+    const facts = await Deno.lstat(at).catch(() => null);
+    if (facts !== null) break;
+    missing.unshift(at);
+  }
+  try {
+    for (const one of missing) {
+      await Deno.mkdir(one, { mode: 0o755 }).catch((error) => {
+        if (!(error instanceof Deno.errors.AlreadyExists)) throw error; // made meanwhile
+      });
+      // The umask may have taken bits away.
+      if (Deno.build.os !== "windows") await Deno.chmod(one, 0o755);
+      await syncDirectory(dirname(one)).catch((error) => {
+        if (!(error instanceof Deno.errors.NotCapable)) throw error;
+      });
+    }
+    if ((await Deno.lstat(path)).isDirectory) return { kind: "ok" };
+    const refusal = refuse("not_a_directory", "observed something else, expected a directory");
+    return { ...refusal, cause: "ENOTDIR" };
+  } catch (error) {
+    const code = isNoSpace(error) ? "directory_no_space" : "directory_unwritable";
+    return { ...refuse(code, "the directory cannot be made"), cause: causeOf(error) };
+  }
+}
