@@ -4,7 +4,7 @@
  * Every implementation passes `lib/testing/backend_conformance.ts`. What they promise:
  * - `stage` touches nothing that runs, and gives a path only when every byte there was verified;
  * - `launch` of the same attempt and step twice has the effect of once;
- * - `inspect` finds out what became of a launch whose answer was lost, and changes nothing;
+ * - `inspect` finds out what became of a launch whose answer was lost, and launches nothing;
  * - `collect` removes nothing that it was told to keep.
  *
  * @module
@@ -129,14 +129,12 @@ export interface Backend {
   inspect(ask: LaunchAsk): Promise<Inspection>;
   /** Makes what was judged good what the next boot takes. Safe to repeat. */
   commit(path: string): Promise<{ readonly kind: "ok" } | Refusal>;
-  /**
-   * Removes generations besides `keep` and the newest `spare` others; what runs, was booted or is
-   * selected stays in any case.
-   */
+  /** Removes generations besides `keep`; what runs, was booted or is selected stays in any case. */
   collect(
     keep: readonly string[],
-    spare: number,
   ): Promise<{ readonly kind: "ok"; readonly removed: number } | Refusal>;
+  /** The end of an attempt is on record: what was kept to ask about it may go. Best effort. */
+  forget(attempt: string): Promise<void>;
   /** Boots the machine; answers when the request was taken. */
   reboot(): Promise<{ readonly kind: "ok" } | Refusal>;
 }

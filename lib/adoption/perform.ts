@@ -39,8 +39,6 @@ export interface AdoptionRules {
   /** An older baseline is taken anew before a launch. */
   readonly baselineMs: number;
   readonly restartSensitive: readonly string[];
-  /** Generations that retention leaves besides those it must. */
-  readonly spare: number;
 }
 
 const SETTLE_EVERY_MS = 2000;
@@ -53,7 +51,7 @@ export function performer(
 ): Perform<Event, Effect> {
   return async (effect, again) => {
     const slots = now();
-    if (effect.kind === "collect") return await collect(ports, rules, slots);
+    if (effect.kind === "collect") return await collect(ports, slots);
     const { attempt } = slots;
     if (attempt === null) throw new Error(`${effect.kind} is owed without an attempt`);
     switch (effect.kind) {
@@ -80,6 +78,7 @@ export function performer(
         return await commit(ports, attempt, effect.path);
       case "record":
         await ports.record(slots);
+        await ports.backend.forget(effect.attempt);
         return { kind: "recorded", at: at(ports) };
     }
   };
@@ -357,13 +356,13 @@ function probed(seen: Watched, ports: AdoptionPorts): Event {
   };
 }
 
-async function collect(ports: AdoptionPorts, rules: AdoptionRules, slots: Slots): Promise<Event> {
+async function collect(ports: AdoptionPorts, slots: Slots): Promise<Event> {
   const { proven, staged, pending, last } = slots;
   const keep = [
     ...[proven?.path, staged?.path, pending?.path, pending?.previous, pending?.revert_to],
     ...[last?.path, last?.previous],
   ].filter((path) => path !== undefined && path !== null);
-  const done = await ports.backend.collect([...new Set(keep)], rules.spare);
+  const done = await ports.backend.collect([...new Set(keep)]);
   return done.kind === "ok"
     ? { kind: "collected", removed: done.removed, problem: null }
     : { kind: "collected", removed: 0, problem: `${done.code}: ${done.detail}` };

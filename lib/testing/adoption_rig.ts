@@ -81,7 +81,6 @@ export const RIG_RULES: AdoptionRules = {
   settleMs: 60_000,
   baselineMs: 600_000,
   restartSensitive: [],
-  spare: 0,
 };
 
 /** A rig: one world, one disk, lives as many as there are restarts. */

@@ -220,6 +220,10 @@ export class FakeBackend implements Backend {
     });
   }
 
+  forget(): Promise<void> {
+    return Promise.resolve();
+  }
+
   reboot(): Promise<{ readonly kind: "ok" } | Refusal> {
     this.#world.reboots++;
     return Promise.resolve({ kind: "ok" });
