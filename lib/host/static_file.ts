@@ -4,11 +4,7 @@
  * @module
  */
 
-import type { DirectoryChanged } from "../core/directories.ts";
-import { refuse } from "../core/refusal.ts";
-import { syncDirectory } from "./files.ts";
-import { causeOf, isAbsent, isNoSpace } from "./os_error.ts";
-import { dirname } from "node:path";
+import { isAbsent } from "./os_error.ts";
 
 /** Bytes read at once. */
 const CHUNK = 64 * 1024;
@@ -96,32 +92,4 @@ function pieces(
     },
     cancel: end,
   }, { highWaterMark: 0 });
-}
-
-/** Makes a directory with its parents, mode 0755: everybody may look into those that are made. */
-export async function makePublicDirectory(path: string): Promise<DirectoryChanged> {
-  const missing: string[] = [];
-  for (let at = path; at !== dirname(at); at = dirname(at)) {
-    const facts = await Deno.lstat(at).catch(() => null);
-    if (facts !== null) break;
-    missing.unshift(at);
-  }
-  try {
-    for (const one of missing) {
-      await Deno.mkdir(one, { mode: 0o755 }).catch((error) => {
-        if (!(error instanceof Deno.errors.AlreadyExists)) throw error; // made meanwhile
-      });
-      // The umask may have taken bits away.
-      if (Deno.build.os !== "windows") await Deno.chmod(one, 0o755);
-      await syncDirectory(dirname(one)).catch((error) => {
-        if (!(error instanceof Deno.errors.NotCapable)) throw error;
-      });
-    }
-    if ((await Deno.lstat(path)).isDirectory) return { kind: "ok" };
-    const refusal = refuse("not_a_directory", "observed something else, expected a directory");
-    return { ...refusal, cause: "ENOTDIR" };
-  } catch (error) {
-    const code = isNoSpace(error) ? "directory_no_space" : "directory_unwritable";
-    return { ...refuse(code, "the directory cannot be made"), cause: causeOf(error) };
-  }
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../../lib/core/clock.ts";
-import type { Directories, DirectoryChanged } from "../../lib/core/directories.ts";
+import type { Directories } from "../../lib/core/directories.ts";
 import type { Download } from "../../lib/core/download.ts";
 import type { Files } from "../../lib/core/files.ts";
 import type { TryLock } from "../../lib/core/lock.ts";
@@ -16,8 +16,6 @@ import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 export interface PublisherPorts {
   readonly files: Files;
   readonly directories: Directories;
-  /** Makes a directory, with its parents, into which everybody may look. */
-  readonly makePublic: (path: string) => Promise<DirectoryChanged>;
   readonly tryLock: TryLock;
   readonly clock: Clock;
   readonly sha256: (data: Uint8Array | string) => Uint8Array;

@@ -162,7 +162,7 @@ async function asWriter<Outcome>(
   act: () => Promise<Outcome>,
 ): Promise<Outcome | PublisherRefusal> {
   for (const path of [pointerPath(config.root, "x"), blobPath(config.root, "x")]) {
-    const made = await ports.makePublic(parent(path));
+    const made = await ports.directories.make(parent(path), 0o755);
     if (made.kind === "refused") return ofDisk(made, "make the folder of what is published");
   }
   return await locked(ports, lockPath(config.root), config.lock_seconds * 1000, act);

@@ -12,7 +12,6 @@ import { systemDownload } from "../../lib/host/download.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { tryLock } from "../../lib/host/lock.ts";
 import { runProcess } from "../../lib/host/process.ts";
-import { makePublicDirectory } from "../../lib/host/static_file.ts";
 import {
   type ExitCode,
   printEnvelope,
@@ -54,7 +53,6 @@ export async function withPorts<Value>(
     return await act({
       files: systemFiles,
       directories: systemDirectories,
-      makePublic: makePublicDirectory,
       tryLock,
       clock: systemClock,
       sha256,

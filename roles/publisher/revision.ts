@@ -8,9 +8,9 @@
 import { z } from "zod";
 import { REV_PATTERN } from "../../lib/adoption/envelope_payload.ts";
 import { firstIssue, momentShape } from "../../lib/adoption/keys.ts";
-import type { TreeManifest } from "../../lib/adoption/tree_manifest.ts";
 import { timestamp } from "../../lib/core/clock.ts";
 import { readJson } from "../../lib/core/strict_json.ts";
+import type { Manifest } from "../../lib/generation/manifest.ts";
 import { no, type PublisherRefusal } from "./ports.ts";
 
 /** The file's name, at the top of the tree or closure. */
@@ -63,7 +63,7 @@ export function readRevision(bytes: Uint8Array): Revision | PublisherRefusal {
 }
 
 /** What the manifest of `make bundle` says; null when it says nothing of a commit. */
-export function revisionOfManifest({ build }: TreeManifest): Revision | null {
+export function revisionOfManifest({ build }: Manifest): Revision | null {
   const commit = build?.commit ?? null;
   if (commit === null) return null;
   return {

@@ -6,16 +6,14 @@
  */
 
 import {
-  checkTree,
-  MANIFEST_NAME,
-  MOST_FILE_BYTES,
-  MOST_FILES,
-  MOST_MANIFEST_BYTES,
-  readTreeManifest,
-  type TreeFile,
-  type TreeManifest,
-  treeManifestText,
-} from "../../lib/adoption/tree_manifest.ts";
+  BUNDLE_BOUNDS,
+  checkManifest,
+  MANIFEST,
+  type Manifest,
+  manifestText,
+  readManifest,
+} from "../../lib/generation/manifest.ts";
+import { canonicalJson } from "../../lib/core/canonical_json.ts";
 import { hex } from "../../lib/core/ids.ts";
 import { within } from "../../lib/host/paths.ts";
 import { blobPath } from "./layout.ts";
@@ -68,17 +66,17 @@ export async function storeTree(
   if (own !== null && "kind" in own) return own;
   const paths = await listTree(ports, tree);
   if (!Array.isArray(paths)) return paths;
-  const files: TreeFile[] = [];
+  const files: Manifest["files"] = [];
   const blobs = new Map<string, number>();
   let written = 0;
   for (const { path, executable } of paths) {
-    const read = await ports.files.readBounded(within(tree, path), MOST_FILE_BYTES);
+    const read = await ports.files.readBounded(within(tree, path), BUNDLE_BOUNDS.fileBytes);
     if (read.kind === "absent") {
       return no("tree_changed", "a file went away meanwhile", "try again");
     }
     if (read.kind === "refused") {
       return read.code === "file_too_large"
-        ? no("tree_too_large", `${path}: more than ${MOST_FILE_BYTES} bytes`)
+        ? no("tree_too_large", `${path}: more than ${BUNDLE_BOUNDS.fileBytes} bytes`)
         : ofDisk(read, "read a file of the tree");
     }
     const sha256 = hex(ports.sha256(read.bytes));
@@ -90,18 +88,18 @@ export async function storeTree(
     blobs.set(sha256, read.bytes.length);
     if (files.length % 100 === 0) ports.progress(`tree: ${files.length} of ${paths.length} files`);
   }
-  const manifest: TreeManifest = own ?? {
+  const manifest: Manifest = own ?? {
     ...{ schema: 1, version: "0", build: null, platform: null, roles: [] },
     files,
   };
-  if (own !== null && JSON.stringify(own.files) !== JSON.stringify(files)) {
-    return no("tree_differs", `the tree is not what its ${MANIFEST_NAME} lists`, "build it again");
+  if (own !== null && canonicalJson(own.files) !== canonicalJson(files)) {
+    return no("tree_differs", `the tree is not what its ${MANIFEST} lists`, "build it again");
   }
   const unsafe = files.length === 0
     ? no("tree_empty", "there is no file in the tree")
-    : checkTree(manifest);
+    : checkManifest(manifest);
   if (unsafe !== null) return unsafe;
-  const text = new TextEncoder().encode(treeManifestText(manifest));
+  const text = new TextEncoder().encode(manifestText(manifest));
   const digest = hex(ports.sha256(text));
   const stored = await storeBlob(ports, root, digest, text);
   if (typeof stored !== "boolean") return stored;
@@ -119,14 +117,14 @@ export async function storeTree(
 async function ownManifest(
   { files }: TreePorts,
   tree: string,
-): Promise<TreeManifest | PublisherRefusal | null> {
-  const read = await files.readBounded(within(tree, MANIFEST_NAME), MOST_MANIFEST_BYTES);
+): Promise<Manifest | PublisherRefusal | null> {
+  const read = await files.readBounded(within(tree, MANIFEST), BUNDLE_BOUNDS.manifestBytes);
   if (read.kind === "absent") return null;
-  if (read.kind === "refused") return ofDisk(read, `read ${MANIFEST_NAME}`);
-  const manifest = readTreeManifest(read.bytes);
+  if (read.kind === "refused") return ofDisk(read, `read ${MANIFEST}`);
+  const manifest = readManifest(read.bytes);
   return manifest.kind === "ok" ? manifest.manifest : no(
     manifest.code,
-    `${MANIFEST_NAME}: ${manifest.detail}`,
+    `${MANIFEST}: ${manifest.detail}`,
     "build the bundle again, or call the file something else",
   );
 }
@@ -165,16 +163,19 @@ async function listTree(
 ): Promise<Listed[] | PublisherRefusal> {
   const found: Listed[] = [];
   const visit = async (below: string, depth: number): Promise<PublisherRefusal | null> => {
-    const list = await directories.list(below === "" ? tree : within(tree, below), MOST_FILES + 1);
+    const list = await directories.list(
+      below === "" ? tree : within(tree, below),
+      BUNDLE_BOUNDS.files + 1,
+    );
     if (list.kind === "absent") return no("tree_absent", "there is no such directory");
     if (list.kind === "refused") {
       return list.code === "directory_too_many"
-        ? no("tree_too_large", `observed more than ${MOST_FILES} files`)
+        ? no("tree_too_large", `observed more than ${BUNDLE_BOUNDS.files} files`)
         : ofDisk(list, "read the tree");
     }
     for (const { name, kind, executable } of list.entries) {
       const path = below === "" ? name : `${below}/${name}`;
-      if (path === MANIFEST_NAME) continue;
+      if (path === MANIFEST) continue;
       if (kind === "link") return no("tree_link", `${path} is a link: put the file itself there`);
       if (kind === "other") return no("tree_device", `${path} is no file and no directory`);
       if (kind === "directory") {
@@ -182,8 +183,8 @@ async function listTree(
         const refusal = await visit(path, depth + 1);
         if (refusal !== null) return refusal;
       } else found.push({ path, executable });
-      if (found.length > MOST_FILES) {
-        return no("tree_too_large", `observed more than ${MOST_FILES} files`);
+      if (found.length > BUNDLE_BOUNDS.files) {
+        return no("tree_too_large", `observed more than ${BUNDLE_BOUNDS.files} files`);
       }
     }
     return null;

@@ -6,7 +6,6 @@ import { envelopeShape } from "../../../lib/adoption/envelope.ts";
 import { payloadShape } from "../../../lib/adoption/envelope_payload.ts";
 import { schema1Shape } from "../../../lib/adoption/envelope_schema1.ts";
 import { trustShape } from "../../../lib/adoption/keys.ts";
-import { treeManifestShape } from "../../../lib/adoption/tree_manifest.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { resultShape } from "../build_all.ts";
 import { configShape } from "../config.ts";
@@ -18,7 +17,6 @@ const SHAPES = {
   "candidate-envelope": envelopeShape,
   "candidate-schema-1": schema1Shape,
   trust: trustShape,
-  "tree-manifest": treeManifestShape,
   revision: revisionShape,
   "build-result": resultShape,
 } as const;
