@@ -6,7 +6,7 @@
 
 import { timestamp } from "../core/clock.ts";
 import type { Journal } from "../core/journal.ts";
-import { drive, type Entry, type Machine } from "../core/machine.ts";
+import { drive, type Entry, type Machine, recall } from "../core/machine.ts";
 import type { Refusal } from "../core/refusal.ts";
 import type { Effect, Event } from "./event.ts";
 import { adoption } from "./machine.ts";
@@ -20,6 +20,10 @@ export interface Adoption {
   recover(): Promise<Slots | Refusal>;
   /** Takes an event in and pays what it makes owed. */
   take(event: Event): Promise<Slots>;
+  /** Takes an event in and pays nothing: for those who may not touch what runs. */
+  note(event: Event): Promise<Slots>;
+  /** What the journal says now. */
+  slots(): Promise<Slots>;
 }
 
 /** Opens it on `journal`; `newAttempt` makes ids. */
@@ -40,8 +44,14 @@ export function openAdoption(
   };
   const perform = performer(ports, rules, () => now);
   const take = (event?: Event) => drive(watched, journal, perform, event);
+  const slots = async () => recall(adoption, await journal.read()).state;
   return {
     take,
+    slots,
+    note: async (event) => {
+      await journal.append({ kind: "offer", event });
+      return await slots();
+    },
     recover: async () => {
       await take();
       const facts = await ports.backend.facts();

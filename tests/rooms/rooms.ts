@@ -133,7 +133,7 @@ const ROLE: Room = {
 export const ROLES: Readonly<Record<string, Room>> = {
   router: ROLE,
   agent: ROLE,
-  adopter: { ...ROLE, planned: true },
+  adopter: ROLE,
   receiver: { ...ROLE, planned: true },
   publisher: ROLE,
   operator: ROLE,
