@@ -66,7 +66,7 @@ export const serveCommand = buildCommand<
     const server = serve({
       ...config.listen,
       handler: site.handle,
-      onError: (error) => remarks.error("a handler failed: {error}", { error }),
+      onError: (error) => remarks.warn("an answer broke off: {error}", { error }),
     });
     if (server.kind === "refused") {
       ignore();
