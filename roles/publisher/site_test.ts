@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { serve } from "../../lib/host/serve.ts";
@@ -147,6 +148,47 @@ Deno.test("nothing but pointers and blobs is to be had, by no spelling", async (
     assert.equal(await raw(rig.port, `${method} /candidates/gpu-a.json HTTP/1.1`), 405, method);
   }
   assert.equal(await raw(rig.port, "GET /livez HTTP/1.1"), 200);
+});
+
+Deno.test("no path but those two is ever looked for on the disk", async () => {
+  const asked: string[] = [];
+  const site = new Site({
+    root: "/root",
+    files: {
+      ...systemFiles,
+      readBounded: (path) => {
+        asked.push(path);
+        return Promise.resolve({ kind: "absent" });
+      },
+    },
+    openStatic: (path) => {
+      asked.push(path);
+      return Promise.resolve(null);
+    },
+    sha256,
+    remarks: { info: () => {}, warn: () => {}, error: () => {} },
+    responses: 8,
+    idleMs: 1000,
+  });
+  const part = fc.constantFrom(
+    ...["/", "candidates", "blobs", "sha256", "gpu-a", ".json", "..", ".", "%2e", "%2f", "\\"],
+    ...["a".repeat(64), "lock", "sequences", "?", "#", ";", "//", "\u0000", "A"],
+  );
+  const path = fc.array(fc.oneof(part, fc.string({ maxLength: 8 })), { maxLength: 12 })
+    .map((parts) => `/${parts.join("")}`);
+  await fc.assert(
+    fc.asyncProperty(path, async (target) => {
+      const request = new Request("http://x/");
+      Object.defineProperty(request, "url", { value: `http://x${target}` });
+      assert.ok([200, 404].includes((await site.handle(request)).status));
+    }),
+    { numRuns: 3000 },
+  );
+  const allowed =
+    /^\/root\/public\/(candidates\/[a-z][a-z0-9-]{0,62}\.json|blobs\/sha256\/[0-9a-f]{64})$/;
+  assert.deepEqual(asked.filter((one) => !allowed.test(one)), []);
+  assert.equal((await site.handle(new Request("http://x/candidates/gpu-a.json"))).status, 404);
+  assert.equal(asked.at(-1), "/root/public/candidates/gpu-a.json");
 });
 
 Deno.test("answers at once are bounded; one that is not read on is cut off and makes room", async () => {

@@ -7,7 +7,7 @@ import { Died, FakeDisk, type FakeFile } from "../../lib/testing/fake_disk.ts";
 import { fakeDirectories } from "../../lib/testing/fake_directories.ts";
 import { FakeClock } from "../../lib/testing/fake_clock.ts";
 import { FakeDownload } from "../../lib/testing/fake_download.ts";
-import { addKey } from "../../roles/publisher/keyring.ts";
+import { addKey, loadKeyring, retireKey } from "../../roles/publisher/keyring.ts";
 import { pointerPath } from "../../roles/publisher/layout.ts";
 import type { PublisherPorts } from "../../roles/publisher/ports.ts";
 import { publish, withdraw } from "../../roles/publisher/publish.ts";
@@ -139,6 +139,35 @@ Deno.test("publisher, disk full: nothing moves, and it goes on once there is roo
   }
   disk.full = false;
   assert.equal((await publish(ports, config, publishAsk("/tree-bbb", "bbb"))).kind, "published");
+});
+
+Deno.test("crash, publisher: keys are made, joined and retired, and each moment leaves all or none", async () => {
+  const moments = await everyMoment(async (disk) => {
+    const ports = portsOn(disk);
+    const found = async () => {
+      const keyring = await loadKeyring(ports, "/disk/keys");
+      if (keyring.kind === "refused") {
+        assert.equal(keyring.code, "keys_absent");
+        return [];
+      }
+      assert.ok(keyring.signing.length > 0, "nobody can sign any more");
+      return keyring.facts;
+    };
+    if ((await found()).length === 0) {
+      assert.ok(!("kind" in await addKey(ports, "/disk/keys", true)));
+    }
+    if ((await found()).length === 1) {
+      assert.ok(!("kind" in await addKey(ports, "/disk/keys", false)));
+    }
+    const keys = await found();
+    assert.equal(keys.length, 2);
+    if (keys.every(({ state }) => state === "signing")) {
+      assert.ok(!("kind" in await retireKey(ports, "/disk/keys", keys[0]?.id ?? "")));
+    }
+    const left = await found();
+    assert.deepEqual(left.map(({ state }) => state).sort(), ["retired", "signing"]);
+  });
+  assert.equal(moments, 13);
 });
 
 Deno.test("publisher: a death is a death, no refusal", async () => {

@@ -131,6 +131,23 @@ Deno.test("publisher: a config that is wrong exits 2 with every problem", async 
   assert.equal((await here.run("check", "nowhere.toml")).code, 2);
 });
 
+Deno.test("publisher: what its permissions do not name, it cannot read, write or run", async () => {
+  await using here = await folder();
+  const { dir, json } = here;
+  assert.equal((await here.run("keys", "init")).code, 0);
+  const outside = await json(1, "publish", "gpu-a", "--tree", "/etc", "--rev", "aaa");
+  assert.deepEqual(outside.problems.map(({ code }) => code), ["publisher_unusable"]);
+  await using other = await tempDir();
+  const elsewhere = TOML.replace('"published"', `"${other.path}"`);
+  await Deno.writeTextFile(dir.at("publisher.toml"), elsewhere);
+  const unwritable = await json(1, "publish", "gpu-a", "--tree", "tree", "--rev", "aaa");
+  assert.deepEqual(unwritable.problems.map(({ code }) => code), ["publisher_unusable"]);
+  const shell = TOML.replace("./build-host", "/bin/sh");
+  await Deno.writeTextFile(dir.at("publisher.toml"), shell);
+  const unrun = await json(1, "build-all", "gpu-a");
+  assert.deepEqual(unrun.problems.map(({ code }) => code), ["build_not_started"]);
+});
+
 Deno.test("publisher: version and schemas", async () => {
   await using here = await folder();
   assert.match((await here.run("--version")).stdout, /^anvil-publisher \d/);
