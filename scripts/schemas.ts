@@ -6,6 +6,7 @@
  */
 
 import { SCHEMA_NAMES, schemaText } from "../roles/operator/schemas.ts";
+import { schemaText as adopterSchemaText } from "../roles/adopter/commands/check.ts";
 import { schemaText as agentSchemaText } from "../roles/agent/commands/schema.ts";
 import {
   SCHEMA_NAMES as PUBLISHER_SCHEMA_NAMES,
@@ -22,6 +23,8 @@ export function schemaFiles(): ReadonlyMap<string, string> {
       [path(name), routerSchemaText(name)] as const
     ),
     ...PUBLISHER_SCHEMA_NAMES.map((name) => [path(name), publisherSchemaText(name)] as const),
+    [path("adopter"), adopterSchemaText("adopter")],
+    [path("adopter-summary"), adopterSchemaText("summary")],
     [path("agent"), agentSchemaText("agent")],
     [path("agent-clients"), agentSchemaText("clients")],
   ]);

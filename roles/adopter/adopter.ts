@@ -69,8 +69,13 @@ export async function openAdopter(
   by: By,
   verb: string,
 ): Promise<Opened> {
-  for (const folder of [config.state, within(config.state, "roots")]) {
-    const made = await ports.directories.make(folder);
+  const folders = [
+    [config.state, 0o700],
+    [within(config.state, "roots"), 0o700],
+    [config.failures, 0o755], // anybody may read what failed
+  ] as const;
+  for (const [folder, mode] of folders) {
+    const made = await ports.directories.make(folder, mode);
     if (made.kind === "refused") return refuse("state_unusable", made.detail, "see to its owner");
   }
   const lock = await ports.tryLock(within(config.state, "lock"));
