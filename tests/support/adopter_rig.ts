@@ -21,7 +21,6 @@ import { tryLock } from "../../lib/host/lock.ts";
 import { runProcess } from "../../lib/host/process.ts";
 import { systemRandom } from "../../lib/host/random.ts";
 import { serve } from "../../lib/host/serve.ts";
-import { openStatic } from "../../lib/host/static_file.ts";
 import { http1Upstream } from "../../lib/relay/http1.ts";
 import { tcpDial } from "../../lib/host/dial.ts";
 import { type Adopter, openAdopter } from "../../roles/adopter/adopter.ts";
@@ -33,7 +32,7 @@ import { offer } from "../../roles/adopter/verbs/offer.ts";
 import { stage } from "../../roles/adopter/verbs/stage.ts";
 import { loadKeyring, trustOf } from "../../roles/publisher/keyring.ts";
 import { publish } from "../../roles/publisher/publish.ts";
-import { Site } from "../../roles/publisher/site.ts";
+import { publicPath } from "../../roles/publisher/layout.ts";
 import { publishAsk, publisherRig, treeFiles, writeTree } from "../fixtures/publisher_rig.ts";
 
 /** `adopter.toml` of a host below `folder`. The probe fails where the running tree holds `bad`. */
@@ -134,16 +133,14 @@ export function adopterConfig(text: string): AdopterConfig {
 /** A publisher that serves, and as many hosts as are asked for. */
 export async function adopterRig() {
   const rig = await publisherRig();
-  const site = new Site({
-    root: rig.config.root,
-    files: systemFiles,
-    openStatic,
-    sha256,
-    remarks: { info: () => {}, warn: () => {}, error: () => {} },
-    responses: 8,
-    idleMs: 5000,
-  });
-  const server = serve({ hostname: "127.0.0.1", port: 0, handler: site.handle, onError: () => {} });
+  // Any web server can serve what is published: this one knows files and nothing else.
+  const handler = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url);
+    const bytes = await Deno.readFile(`${publicPath(rig.config.root)}${pathname}`)
+      .catch(() => null);
+    return bytes === null ? new Response(null, { status: 404 }) : new Response(bytes);
+  };
+  const server = serve({ hostname: "127.0.0.1", port: 0, handler, onError: () => {} });
   if (server.kind === "refused") throw new Error(server.detail);
   const url = `http://127.0.0.1:${server.port}`;
   let down = false;
