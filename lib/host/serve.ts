@@ -32,7 +32,7 @@ export interface Listening {
 /** Starts to listen, or says why that is not possible. */
 export function serve(
   options: ServeOptions,
-): Listening | Refusal<"port_in_use" | "address_unavailable" | "listen_denied" | "listen_failed"> {
+): Listening | Refusal<ListenFault> {
   const { hostname, port, handler, onError, reusePort = false } = options;
   try {
     if (reusePort) return serveShared(options);
@@ -49,30 +49,46 @@ export function serve(
     }, handler);
     return { kind: "listening", port: server.addr.port, shutdown: () => server.shutdown() };
   } catch (error) {
-    const at = `${hostname} port ${port}`;
-    if (error instanceof Deno.errors.AddrInUse) {
-      return refuse(
-        "port_in_use",
-        `another process listens on ${at} already`,
-        "stop that process, or choose another port in the configuration",
-      );
-    }
-    if (error instanceof Deno.errors.AddrNotAvailable) {
-      return refuse(
-        "address_unavailable",
-        `this host has no address ${hostname}`,
-        "choose an address of this host",
-      );
-    }
-    if (error instanceof Deno.errors.NotCapable || error instanceof Deno.errors.PermissionDenied) {
-      return refuse(
-        "listen_denied",
-        `this process may not listen on ${at}: ${causeOf(error)}`,
-        "choose a port above 1023, or widen the launcher's --allow-net",
-      );
-    }
-    return refuse("listen_failed", `cannot listen on ${at}: ${causeOf(error)}`);
+    return whyNotListening(error, hostname, port);
   }
+}
+
+/** Why nothing listens there. */
+export type ListenFault =
+  | "port_in_use"
+  | "address_unavailable"
+  | "listen_denied"
+  | "listen_failed";
+
+/** What an error of listening means. */
+export function whyNotListening(
+  error: unknown,
+  hostname: string,
+  port: number,
+): Refusal<ListenFault> {
+  const at = `${hostname} port ${port}`;
+  if (error instanceof Deno.errors.AddrInUse) {
+    return refuse(
+      "port_in_use",
+      `another process listens on ${at} already`,
+      "stop that process, or choose another port in the configuration",
+    );
+  }
+  if (error instanceof Deno.errors.AddrNotAvailable) {
+    return refuse(
+      "address_unavailable",
+      `this host has no address ${hostname}`,
+      "choose an address of this host",
+    );
+  }
+  if (error instanceof Deno.errors.NotCapable || error instanceof Deno.errors.PermissionDenied) {
+    return refuse(
+      "listen_denied",
+      `this process may not listen on ${at}: ${causeOf(error)}`,
+      "choose a port above 1023, or widen the launcher's --allow-net",
+    );
+  }
+  return refuse("listen_failed", `cannot listen on ${at}: ${causeOf(error)}`);
 }
 
 function serveShared(options: ServeOptions): Listening | Refusal<"listen_failed"> {

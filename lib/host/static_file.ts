@@ -9,16 +9,22 @@ import { isAbsent } from "./os_error.ts";
 /** Bytes read at once. */
 const CHUNK = 64 * 1024;
 
+/** Who is told how it went. */
+export interface StreamEnd {
+  readonly onEnd: () => void;
+  readonly onStall: () => void;
+}
+
 /** A file that is open to be sent. */
 export interface StaticFile {
   readonly kind: "open";
   /** Bytes. */
   readonly size: number;
   /**
-   * The bytes from `from` to before `to`. Whoever does not read on for `idleMs` is cut off, as the
-   * file stays open for as long. `onEnd` is called once, however it ends.
+   * The bytes from `from` to before `to`. When nobody reads on for `idleMs`, it ends and says so by
+   * `onStall`. `onEnd` is called once, however it ends.
    */
-  stream(from: number, to: number, idleMs: number, onEnd: () => void): ReadableStream<Uint8Array>;
+  stream(from: number, to: number, idleMs: number, told: StreamEnd): ReadableStream<Uint8Array>;
   close(): void;
 }
 
@@ -37,7 +43,7 @@ export async function openStatic(path: string): Promise<StaticFile | null> {
   return {
     kind: "open",
     size,
-    stream: (from, to, idleMs, onEnd) => pieces(file, from, to, idleMs, onEnd),
+    stream: (from, to, idleMs, told) => pieces(file, from, to, idleMs, told),
     close: () => file.close(),
   };
 }
@@ -47,7 +53,7 @@ function pieces(
   from: number,
   to: number,
   idleMs: number,
-  onEnd: () => void,
+  { onEnd, onStall }: StreamEnd,
 ): ReadableStream<Uint8Array> {
   let at = from;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -63,6 +69,7 @@ function pieces(
     timer = setTimeout(() => {
       end();
       controller.error(new Error("the client does not read on"));
+      onStall();
     }, idleMs);
   };
   return new ReadableStream({

@@ -60,8 +60,11 @@ export const configShape = z.strictObject({
     most_paths: whole(1, 200_000).default(50_000).describe("Paths a closure may have."),
   }).optional(),
   serve: z.strictObject({
+    connections: whole(1, 65_536).default(1024).describe(
+      "Connections at once; one more is closed at once.",
+    ),
     responses: whole(1, 4096).default(256).describe("Answers at once; more get status 503."),
-    idle_seconds: whole(1, 600).default(30).describe("How long a client may not read on."),
+    idle_seconds: whole(1, 600).default(30).describe("How long a connection may do nothing."),
     drain_seconds: whole(0, 600).default(10).describe("How long answers may go on after SIGTERM."),
   }).prefault({}),
   hosts: z.array(hostShape).min(1).max(1000),

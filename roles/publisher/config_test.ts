@@ -17,7 +17,12 @@ Deno.test("a config with everything left out that may be", () => {
   const { listen, validity_hours, serve, hosts } = read.model;
   assert.deepEqual(listen, { hostname: "127.0.0.1", port: 8734 });
   assert.equal(validity_hours, 168);
-  assert.deepEqual(serve, { responses: 256, idle_seconds: 30, drain_seconds: 10 });
+  assert.deepEqual(serve, {
+    connections: 1024,
+    responses: 256,
+    idle_seconds: 30,
+    drain_seconds: 10,
+  });
   assert.deepEqual([hosts[0]?.channel, hosts[0]?.build_minutes], ["rolling", 120]);
 });
 

@@ -15,6 +15,7 @@ import type { Files } from "../../lib/core/files.ts";
 import { hex } from "../../lib/core/ids.ts";
 import type { Remarks } from "../../lib/core/remarks.ts";
 import { targetOf } from "../../lib/core/target.ts";
+import type { ServedConnection } from "../../lib/host/serve_bounded.ts";
 import type { StaticFile } from "../../lib/host/static_file.ts";
 import { blobPath, pointerPath } from "./layout.ts";
 
@@ -48,7 +49,7 @@ export class Site {
     return this.#open;
   }
 
-  readonly handle = async (request: Request): Promise<Response> => {
+  readonly handle = async (request: Request, connection: ServedConnection): Promise<Response> => {
     if (request.method !== "GET" && request.method !== "HEAD") {
       return said(405, "only GET and HEAD", { allow: "GET, HEAD" });
     }
@@ -68,7 +69,14 @@ export class Site {
       if (host !== undefined) return await this.#pointer(request, host);
       return await this.#blob(request, blob as string, () => {
         handedOver = true;
-        return over;
+        const release = connection.hold();
+        return {
+          onEnd: () => {
+            release();
+            over();
+          },
+          onStall: () => connection.abort(),
+        };
       });
     } finally {
       if (!handedOver) over();
@@ -100,7 +108,7 @@ export class Site {
   async #blob(
     request: Request,
     digest: string,
-    handOver: () => () => void,
+    handOver: () => { readonly onEnd: () => void; readonly onStall: () => void },
   ): Promise<Response> {
     const { openStatic, root, remarks, idleMs } = this.#parts;
     const etag = `"${digest}"`;

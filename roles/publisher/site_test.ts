@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemFiles } from "../../lib/host/files.ts";
-import { serve } from "../../lib/host/serve.ts";
+import { serveBounded, type ServedConnection } from "../../lib/host/serve_bounded.ts";
 import { openStatic } from "../../lib/host/static_file.ts";
 import { someBytes } from "../../lib/testing/download_conformance.ts";
 import { publishAsk, publisherRig } from "../../tests/fixtures/publisher_rig.ts";
@@ -14,8 +14,11 @@ import { Site, type SiteParts } from "./site.ts";
 const CONTENT = someBytes(3_000_000);
 const DIGEST = sha256(CONTENT).toHex();
 
+/** A connection nobody looks at. */
+const NOBODY: ServedConnection = { hold: () => () => {}, abort: () => {} };
+
 /** A published tree, a larger blob, and a site that serves them. */
-async function siteRig(more: Partial<SiteParts> = {}) {
+async function siteRig(more: Partial<SiteParts> = {}, connections = 64, idleMs = 5000) {
   const rig = await publisherRig();
   const tree = await rig.tree("aaa", 1);
   const done = await publish(rig.ports, rig.config, publishAsk(tree, "aaa"));
@@ -34,7 +37,10 @@ async function siteRig(more: Partial<SiteParts> = {}) {
     ...more,
   });
   const onError = (error: unknown) => void said.push(String(error));
-  const server = serve({ hostname: "127.0.0.1", port: 0, handler: site.handle, onError });
+  const server = serveBounded({
+    ...{ hostname: "127.0.0.1", port: 0, connections, idleMs, handler: site.handle, onError },
+    onFull: (open) => said.push(`full at ${open}`),
+  });
   if (server.kind === "refused") throw new Error(server.detail);
   return {
     ...rig,
@@ -180,14 +186,17 @@ Deno.test("no path but those two is ever looked for on the disk", async () => {
     fc.asyncProperty(path, async (target) => {
       const request = new Request("http://x/");
       Object.defineProperty(request, "url", { value: `http://x${target}` });
-      assert.ok([200, 404].includes((await site.handle(request)).status));
+      assert.ok([200, 404].includes((await site.handle(request, NOBODY)).status));
     }),
     { numRuns: 3000 },
   );
   const allowed =
     /^\/root\/public\/(candidates\/[a-z][a-z0-9-]{0,62}\.json|blobs\/sha256\/[0-9a-f]{64})$/;
   assert.deepEqual(asked.filter((one) => !allowed.test(one)), []);
-  assert.equal((await site.handle(new Request("http://x/candidates/gpu-a.json"))).status, 404);
+  assert.equal(
+    (await site.handle(new Request("http://x/candidates/gpu-a.json"), NOBODY)).status,
+    404,
+  );
   assert.equal(asked.at(-1), "/root/public/candidates/gpu-a.json");
 });
 
@@ -227,8 +236,49 @@ Deno.test("answers at once are bounded; one that is not read on is cut off and m
     const came = await new Response(conn.readable).bytes().catch(() => new Uint8Array(0));
     assert.ok(came.length < 32_000_000);
   }
-  // The runtime tells only once the client reads on, or leaves.
-  assert.equal(rig.said.filter((line) => line.includes("does not read on")).length, 2);
+});
+
+Deno.test("connections are bounded, and one that does nothing is closed", async () => {
+  await using rig = await siteRig({}, 3, 400);
+  const connect = () => Deno.connect({ hostname: "127.0.0.1", port: rig.port });
+  const ended = async (conn: Deno.Conn) => {
+    using _closed = conn;
+    for (
+      const buffer = new Uint8Array(65_536);
+      await conn.read(buffer).catch(() => null) !== null;
+    );
+  };
+  // Silent, in the middle of its head, and kept after an answer.
+  const silent = await connect();
+  const half = await connect();
+  await half.write(new TextEncoder().encode("GET /livez HTTP/1.1\r\nhost:"));
+  const kept = await connect();
+  await kept.write(new TextEncoder().encode("GET /livez HTTP/1.1\r\nhost: x\r\n\r\n"));
+  await kept.read(new Uint8Array(1024));
+  await ended(await connect());
+  assert.deepEqual(rig.said, ["full at 3"]);
+  await Promise.all([silent, half, kept].map(ended));
+  const again = await rig.ask("/livez");
+  assert.equal(again.status, 200);
+  await again.body?.cancel();
+});
+
+Deno.test("an answer that is read slowly and steadily is no idle connection", async () => {
+  await using rig = await siteRig({ idleMs: 400 }, 3, 400);
+  const large = "ef".repeat(32);
+  await Deno.writeFile(blobPath(rig.config.root, large), new Uint8Array(12_000_000));
+  const answer = await rig.ask(`/blobs/sha256/${large}`);
+  let length = 0;
+  let pauses = 0;
+  for await (const chunk of answer.body ?? []) {
+    length += chunk.length;
+    if (length > pauses * 1_500_000) {
+      pauses++;
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    }
+  }
+  assert.equal(length, 12_000_000);
+  assert.ok(pauses >= 8);
 });
 
 Deno.test("published while it is served: every answer is whole and none is older than the last", async () => {

@@ -95,11 +95,15 @@ Deno.test("publisher: from no key to a withdrawn candidate, with words and exit 
   assert.match(text.stdout, /^gpu-a: withdrawn as 3 on rolling/);
   assert.equal(codeOf(await json(1, ...publish)), "target_withdrawn");
   assert.equal(codeOf(await json(1, "withdraw", "gpu-b")), "no-candidate");
-  const checked = await run("check", "publisher.toml");
-  assert.deepEqual([checked.code, checked.stdout], [
-    0,
-    `publisher.toml: ok, 3 hosts, signed by ${id}\n`,
-  ]);
+  const checked = await json(0, "check", "publisher.toml");
+  assert.deepEqual(checked.data["signing_keys"], [id]);
+  const states = checked.data["hosts"] as readonly { readonly state: string }[];
+  assert.deepEqual(states.map(({ state }) => state), ["withdrawn", "none", "none"]);
+  assert.match((await run("check", "publisher.toml")).stdout, /^gpu-a +withdrawn +3 +20/m);
+  const pointer = dir.at("published/public/candidates/gpu-b.json");
+  await Deno.writeTextFile(pointer, "{}");
+  assert.equal(codeOf(await json(1, "check", "publisher.toml")), "pointer_damaged");
+  await Deno.remove(pointer);
   const rotated = (await json(0, "keys", "rotate")).data["key"] as { readonly id: string };
   const trust = await run("keys", "list", "--trust");
   const read = await readTrust(new TextEncoder().encode(trust.stdout));

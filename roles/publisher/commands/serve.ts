@@ -5,7 +5,7 @@ import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
 import { configureLog, log } from "../../../lib/host/log.ts";
-import { serve } from "../../../lib/host/serve.ts";
+import { serveBounded } from "../../../lib/host/serve_bounded.ts";
 import { onStopSignal } from "../../../lib/host/signals.ts";
 import { openStatic } from "../../../lib/host/static_file.ts";
 import { type ProgramContext, reportRefusal } from "../../../lib/terminal/program.ts";
@@ -63,9 +63,13 @@ export const serveCommand = buildCommand<
       remarks.info("{signal} received", { signal });
       asked.resolve();
     });
-    const server = serve({
+    const { connections, idle_seconds } = config.serve;
+    const server = serveBounded({
       ...config.listen,
+      connections,
+      idleMs: idle_seconds * 1000,
       handler: site.handle,
+      onFull: (open) => remarks.warn("one connection too many: {open} are open", { open }),
       onError: (error) => remarks.warn("an answer broke off: {error}", { error }),
     });
     if (server.kind === "refused") {
