@@ -24,7 +24,7 @@ import {
   reachHost,
   resolvePlan,
 } from "../bootstrap/resolve_plan.ts";
-import { DISPATCH_FLAGS, TARGET_FLAG } from "../dispatch_flags.ts";
+import { DISPATCH_FLAGS, targetFlag } from "../dispatch_flags.ts";
 import { BY_FLAG } from "../flags.ts";
 import type { Operator } from "../operator.ts";
 import { reportData, reportFailure } from "../report.ts";
@@ -35,19 +35,19 @@ const digest = (brief: string) => ({ ...text(brief, "HEX"), parse: digestOf }) a
 const flag = (brief: string) =>
   ({ kind: "boolean", default: false, withNegated: false, brief }) as const;
 
-const HOST_FLAGS = {
+const hostFlags = (operator: Operator) => ({
   ...DISPATCH_FLAGS,
-  target: { ...TARGET_FLAG, brief: "host:<id>, one" },
+  target: { ...targetFlag(operator), brief: "host:<id>, one" },
   key: text("The private key of the receiver's account", "FILE"),
   recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
-} as const;
+} as const);
 
-const PLAN_FLAGS = {
-  ...HOST_FLAGS,
+const planFlags = (operator: Operator) => ({
+  ...hostFlags(operator),
   bundle: text("The archive to install, as anvil-VERSION-PLATFORM.tar", "FILE"),
   receiverBuild: digest("The build digest the receiver must have"),
   expectCatalogue: digest("The catalogue digest the new agent must have"),
-} as const;
+} as const);
 
 /** The commands of bootstrap. */
 export function bootstrapRoutes(operator: Operator) {
@@ -64,7 +64,7 @@ export function bootstrapRoutes(operator: Operator) {
 
 function planCommand(operator: Operator) {
   return buildCommand<PlanFlags, [], ProgramContext>({
-    parameters: { flags: PLAN_FLAGS },
+    parameters: { flags: planFlags(operator) },
     docs: {
       brief: "Say what applying would do; changes nothing on the host",
       fullDescription:
@@ -95,7 +95,7 @@ function applyCommand(operator: Operator) {
   return buildCommand<ApplyFlags, [], ProgramContext>({
     parameters: {
       flags: {
-        ...PLAN_FLAGS,
+        ...planFlags(operator),
         plan: text("The plan that was looked at", "FILE"),
         confirm: flag("Do it"),
         operation: {
@@ -155,7 +155,10 @@ function applyCommand(operator: Operator) {
 function statusCommand(operator: Operator) {
   return buildCommand<BootstrapFlags & { readonly operation: string }, [], ProgramContext>({
     parameters: {
-      flags: { ...HOST_FLAGS, operation: { ...text("The operation", "ID"), parse: operationOf } },
+      flags: {
+        ...hostFlags(operator),
+        operation: { ...text("The operation", "ID"), parse: operationOf },
+      },
     },
     docs: { brief: "Say where an operation stands, as the receiver tells it" },
     async func(flags) {
@@ -178,7 +181,7 @@ function rollbackCommand(operator: Operator) {
   return buildCommand<RollbackFlags, [], ProgramContext>({
     parameters: {
       flags: {
-        ...HOST_FLAGS,
+        ...hostFlags(operator),
         operation: { ...text("The operation", "ID"), parse: operationOf },
         confirm: flag("Do it"),
         because: {
