@@ -1,7 +1,7 @@
 /**
  * Worlds of the drivers' conformance suite without their operating system: launchd and the Windows task
- * scheduler, as their programs print what they know. The forms are those of recorded output; what
- * happens between two questions is a small host in memory.
+ * scheduler, as their programs print what they know. The forms are those that documentation and
+ * published transcripts give; what happens between two questions is a small host in memory.
  *
  * @module
  */
