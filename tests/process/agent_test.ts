@@ -127,6 +127,7 @@ const tries = {
   "run a shell": () => new Deno.Command("sh", { args: ["-c", "true"] }).output(),
   "run itself": () => new Deno.Command(Deno.execPath()).output(),
   "connect to a public address": () => Deno.connect({ hostname: "192.0.2.1", port: 80 }),
+  "connect to another socket": () => Deno.connect({ transport: "unix", path: "/run/other.sock" }),
   "connect by name": () => Deno.connect({ hostname: "example.org", port: 80 }),
   "all env": () => Promise.resolve(Deno.env.toObject()),
   "host name": () => Promise.resolve(Deno.hostname()),
@@ -160,12 +161,15 @@ Deno.test("the agent task's flags: what a taken-over agent could not do", async 
   );
   const { "read here": read, listen, ...denied } = ends;
   assert.deepEqual([read, listen], ["done", "done"], text.decode(stderr));
-  assert.equal(Object.keys(denied).length, 13);
+  assert.equal(Object.keys(denied).length, 14);
   for (const [name, end] of Object.entries(denied)) assert.equal(end, "NotCapable", name);
   const words = await roleWords("agent", "/srv/anvil");
   for (const name of ["-A", "--allow-all", "--allow-run", "--allow-env", "--allow-ffi"]) {
     assert.equal(words.includes(name), false, name);
   }
   const runs = words.find((word) => word.startsWith("--allow-run="));
-  assert.equal(runs, "--allow-run=free,df,ss,nvidia-smi,upower");
+  const facts = "free,df,ss,nvidia-smi,upower,ps,stat,lsof,vm_stat";
+  const supervisors = "anvil-router,systemctl,journalctl,launchctl";
+  const named = runs?.slice("--allow-run=".length).split(",");
+  assert.deepEqual(named?.toSorted(), `${facts},${supervisors}`.split(",").toSorted());
 });
