@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { Files } from "../core/files.ts";
 import { refuse } from "../core/refusal.ts";
 import type { RunProcess } from "../core/process.ts";
 import type { Exit, Unknown } from "./driver.ts";
@@ -16,12 +17,15 @@ import { familyOf, type Ordered, type SupervisorPort, type UnitFact } from "./su
 
 /** `launchctl print` of a job that is not there. */
 const NO_SUCH_JOB = 113;
+/** A log is read whole: let the system rotate it. */
+const MOST_LOG_BYTES = 16 * 1024 * 1024;
 /** There is no session of that user: nobody is logged in. */
 const NO_SESSION = 125;
 
 /** The supervisor. */
-export function launchd({ run, uid }: {
+export function launchd({ run, files, uid }: {
   readonly run: RunProcess;
+  readonly files: Pick<Files, "readBounded">;
   readonly uid: number;
 }): SupervisorPort {
   const target = (serve: NativeServe) => `gui/${uid}/${serve.unit}`;
@@ -57,10 +61,10 @@ export function launchd({ run, uid }: {
       if (told.kind === "unknown") return told;
       const path = /^\tstdout path = (.*)$/m.exec(told.text)?.[1];
       if (path === undefined) return { kind: "logs", lines: [], truncated: false };
-      const tail = await tell(run, ["tail", "-n", String(bounds.lines), path], signal);
-      if (tail.kind === "unknown") return tail;
-      return tail.code === 0
-        ? lastLines(tail.text, bounds)
+      const read = await files.readBounded(path, MOST_LOG_BYTES);
+      if (read.kind === "refused") return notUnderstood(`the log of the job: ${read.detail}`);
+      return read.kind === "ok"
+        ? lastLines(new TextDecoder().decode(read.bytes), bounds)
         : { kind: "logs", lines: [], truncated: false }; // it has written nothing yet
     },
     members: (_serve, mainPid, table) => mainPid === null ? [] : familyOf(mainPid, table),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { nativeServe } from "../../tests/fixtures/serves.ts";
+import { FakeDisk } from "../testing/fake_disk.ts";
 import { FakeProcesses } from "../testing/fake_process.ts";
 import { launchd, readJob } from "./launchd.ts";
 
@@ -79,7 +80,10 @@ Deno.test("launchd: each difference between job and manifest is named", () => {
 Deno.test("launchd: no job, and no session, are two answers", async () => {
   const look = async (end: number) => {
     const { run } = new FakeProcesses(() => ({ end }));
-    return await launchd({ run, uid: 501 }).look(SERVE, new AbortController().signal);
+    return await launchd({ run, files: new FakeDisk().files, uid: 501 }).look(
+      SERVE,
+      new AbortController().signal,
+    );
   };
   const absent = await look(113);
   assert.ok(absent.kind === "seen" && !absent.value.loaded);

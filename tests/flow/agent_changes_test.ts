@@ -92,24 +92,29 @@ Deno.test("agent: a change that is taken back is a failed run without an effect"
 Deno.test("agent: a stop leaves a change lying, a start goes on with it, the key tells the truth", async () => {
   await using dir = await tempDir();
   const world = new ChangeWorld(new FakeDisk());
-  const never = new Promise<void>(() => {});
+  const starting = Promise.withResolvers<void>();
   {
     const rig = await startAgentRig(dir.path, [], {
       ...ROLES,
-      serves: servesOf(world, () => never),
+      serves: servesOf(world, () => {
+        starting.resolve();
+        return new Promise(() => {});
+      }),
       toml: "[limits]\ndrain_seconds = 0\n",
     });
     const asked = { input: { mode: "studio" }, confirm: true };
     const told = rig.call("mode.enter", asked, { key: "enter-001" });
-    await until("it starts the mode", async () =>
-      (await change(rig))?.["state"] !== undefined &&
-      !world.host.running.includes("chat"));
+    await starting.promise;
     await rig[Symbol.asyncDispose]();
     assert.equal((await told).code, "change_interrupted");
   }
   assert.deepEqual(world.host.running, ["embed"], "in the middle");
   await using rig = await startAgentRig(dir.path, [], { ...ROLES, serves: servesOf(world) });
-  await until("the start went on", async () => (await change(rig))?.["state"] === "reached");
+  await until(
+    "the start went on",
+    async () => (await change(rig))?.["state"] === "reached",
+    60_000,
+  );
   assert.deepEqual(world.host.running, ["embed", "studio"]);
   const asked = { input: { mode: "studio" }, confirm: true };
   const told = await rig.call("mode.enter", asked, { key: "enter-001" });
@@ -122,15 +127,18 @@ Deno.test("agent: a stop leaves a change lying, a start goes on with it, the key
 Deno.test("agent: a change that is cancelled turns back", async () => {
   await using dir = await tempDir();
   const world = new ChangeWorld(new FakeDisk());
-  const never = new Promise<void>(() => {});
+  const starting = Promise.withResolvers<void>();
+  let gate = new Promise<void>(() => {});
   await using rig = await startAgentRig(dir.path, [], {
     ...ROLES,
-    serves: servesOf(world, () => world.host.running.includes("chat") ? Promise.resolve() : gate),
+    serves: servesOf(world, () => {
+      starting.resolve();
+      return gate;
+    }),
   });
-  let gate: Promise<void> = never;
   const asked = { input: { mode: "studio" }, confirm: true };
   const told = rig.call("mode.enter", asked, { key: "enter-001" });
-  await until("it starts the mode", () => !world.host.running.includes("chat"));
+  await starting.promise;
   const { body } = await rig.call("operations.list", { input: {} });
   const [run] = (body["result"] as { readonly runs: readonly { readonly id: string }[] }).runs;
   gate = Promise.resolve();
@@ -139,7 +147,11 @@ Deno.test("agent: a change that is cancelled turns back", async () => {
     200,
   );
   await told;
-  await until("it is taken back", async () => (await change(rig))?.["state"] === "returned");
+  await until(
+    "it is taken back",
+    async () => (await change(rig))?.["state"] === "returned",
+    60_000,
+  );
   assert.deepEqual(world.host.running, ["chat", "embed"]);
 });
 

@@ -120,7 +120,17 @@ export function launchdWorld(): DriverWorld {
   const jobs = new Jobs();
   const run = runOf(jobs, (argv) => macProgram(jobs, argv));
   const driver = new NativeDriver({
-    supervisor: launchd({ run, uid: 501 }),
+    supervisor: launchd({
+      run,
+      uid: 501,
+      files: {
+        readBounded: () =>
+          Promise.resolve({
+            kind: "ok",
+            bytes: new TextEncoder().encode("loading\nno such model: giving up\n"),
+          }),
+      },
+    }),
     facts: macosFacts(run),
     files: systemFiles,
     clock: systemClock,
@@ -193,8 +203,6 @@ function macProgram(jobs: Jobs, argv: readonly string[]): FakeProgram | null {
         )
           .join(""),
       };
-    case "tail":
-      return { stdout: "loading\nno such model: giving up\n" };
     default:
       return null;
   }
