@@ -81,7 +81,11 @@ export async function startAgent(config: AgentConfig, ports: AgentPorts): Promis
   if (lock.kind === "refused") {
     return refuse("state_unavailable", "the state folder cannot be written", "make it, and own it");
   }
-  const audit = await openAudit(within(config.state, "audit.jsonl"), ports.clock);
+  const { audit_mib, audit_files } = config.limits;
+  const audit = await openAudit(within(config.state, "audit.jsonl"), ports.clock, {
+    fileBytes: audit_mib * 1024 * 1024,
+    files: audit_files,
+  });
   if (audit.kind === "refused") {
     await lock.release();
     return audit;

@@ -72,6 +72,10 @@ export const configShape = z.strictObject({
     drain_seconds: whole(0, 3600).default(30).describe(
       "How long running operations may go on after SIGTERM.",
     ),
+    audit_mib: whole(1, 4096).default(64).describe("Size at which an audit file is full."),
+    audit_files: whole(1, 1000).default(16).describe(
+      "Full audit files that are kept; beyond them the oldest goes, on record.",
+    ),
   }).prefault({}),
 });
 

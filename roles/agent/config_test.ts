@@ -22,6 +22,8 @@ Deno.test("agent config: the least there is, with its defaults", () => {
     mutations: 4,
     body_seconds: 10,
     drain_seconds: 30,
+    audit_mib: 64,
+    audit_files: 16,
   });
   assert.deepEqual(read.model.listen, { hostname: "127.0.0.1", port: 8766 });
 });

@@ -69,6 +69,7 @@ Deno.test("MCP: a token sees and may call what its scopes open, and nothing else
       "node_facts",
       "node_health",
       "node_identity",
+      "node_port-owner",
     ]);
     const args = { input: { lamp: "a" }, idempotency_key: "key-00000001" };
     const lit = await call(client, "lamp_light", args);

@@ -42,6 +42,11 @@ Deno.test("agent: who is asked, and who asks", async () => {
       const { status: seen, code: said } = await asked;
       assert.deepEqual([seen, said], [status, code]);
     }
+    // A 401 of ours says whose it is: one without these is another program on that port.
+    const denied = await get("/health", null);
+    assert.equal(denied.headers.get("x-anvil-node"), "gpu-a");
+    assert.equal(denied.headers.get("www-authenticate"), 'Bearer realm="anvil-agent"');
+    assert.equal(denied.headers.get("content-type"), "application/problem+json");
     const other = { headers: { "x-anvil-node": "gpu-b" } };
     // Before anything else: no token, no route, not even livez.
     for (const path of ["/livez", "/nothing", "/health"]) {

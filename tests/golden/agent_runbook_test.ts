@@ -9,14 +9,18 @@ const SHARED_PAGE = "docs/runbooks/router-codes.md";
 /** Where a code stands in a source. */
 const CODE_PLACES = [
   /\bcode: "([a-z0-9_]+)"/g,
-  /\b(?:fault|refuse|invalid|unreadable|no|not|corrupt)\(\s*"([a-z0-9_]+)"/g,
+  /\b(?:fault|refuse|invalid|unreadable|no|not|corrupt|withheld)\(\s*"([a-z0-9_]+)"/g,
   /^ {2}(operation_[a-z_]+|caller_left): "/gm,
   /^ {4}\| "(audit_[a-z_]+)"/gm,
+  /\bwhy: "([a-z0-9_]+)"/g,
   /new Fault\(\s*"([a-z0-9_]+)"/g,
 ];
 
 /** Sources whose codes a person can be shown, besides roles/agent and lib/operation. */
-const SHARED = ["lib/core/strict_json.ts", "lib/host/body.ts", "lib/host/sqlite.ts"];
+const SHARED = [
+  ...["lib/core/strict_json.ts", "lib/host/body.ts", "lib/host/sqlite.ts"],
+  ...["lib/host/plain_file.ts", "lib/document/grace.ts"],
+];
 
 const REMARK = /\bremarks\.(?:info|warn|error)\(\s*"([^"]+)"/g;
 

@@ -3,6 +3,7 @@ import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
 import { programsOf } from "../../roles/agent/facts/programs.ts";
 import { agentToml } from "../support/agent.ts";
 import { AgentProcess } from "../support/agent_process.ts";
+import { until } from "../support/wait.ts";
 import { roleCommand, roleWords, runRole } from "../support/role_process.ts";
 
 const CLIENTS = '[auth]\nclients = "clients.toml"\n';
@@ -29,8 +30,16 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
   const wrong = ["tokens", "add", "clients.toml", "x", "--scope", "infer"];
   assert.equal((await runRole("agent", dir.path, wrong)).code, 2);
   const first = await token(dir.path, "ops", "node.*:read");
+  const looker = await token(dir.path, "looker", "*:read");
   const check = await runRole("agent", dir.path, ["check", "agent.toml", "--json"]);
   assert.deepEqual(JSON.parse(check.stdout).data, { node: "gpu-a", roles: ["gateway"] });
+  const unit = "[Service]\nTimeoutStopSec=20\n";
+  await Deno.writeTextFile(dir.at("short.service"), unit);
+  const short = ["check", "agent.toml", "--supervisor", "short.service"];
+  const cut = await runRole("agent", dir.path, short);
+  assert.deepEqual([cut.code, /grace_too_short/.test(cut.stderr)], [2, true], cut.stderr);
+  await Deno.writeTextFile(dir.at("short.service"), unit.replace("20", "35"));
+  assert.equal((await runRole("agent", dir.path, short)).code, 0);
   {
     await using agent = await AgentProcess.start(dir.path);
     const health = async (text: string) => {
@@ -55,6 +64,30 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
       assert.ok(typeof fact["source"] === "string" && typeof fact["at"] === "string", name);
       assert.equal(fact["value"] === null, fact["why"] !== null, name);
     }
+    // With the task's own flags: files of this folder, and `ss` and `ps` of this machine.
+    const ask = async (name: string, input: unknown) => {
+      const answer = await fetch(`${agent.url}/v1/operations/${name}`, {
+        method: "POST",
+        headers: {
+          ...bearer(looker).headers,
+          "x-anvil-node": "gpu-a",
+          "content-type": "application/json",
+        },
+        body: JSON.stringify({ input }),
+      });
+      return (await answer.json()).result;
+    };
+    const { files } = await ask("config.inventory", {});
+    const present = (files as { kind: string; state: string }[])
+      .filter(({ state }) => state === "present").map(({ kind }) => kind);
+    assert.deepEqual(present, ["agent", "clients"]);
+    const port = Number(new URL(agent.url).port);
+    const { listening, owner } = await ask("node.port-owner", { port });
+    if (Deno.build.os === "linux") {
+      assert.deepEqual([listening.value, owner.why], [["127.0.0.1"], null]);
+      assert.equal(owner.value.length, 1);
+      assert.match(owner.value[0].command, /main\.ts run agent\.toml$/);
+    }
     const tools = await fetch(`${agent.url}/mcp`, {
       method: "POST",
       headers: {
@@ -73,6 +106,14 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
       if (seen !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
     }
     assert.deepEqual([seen, (await health(first)).status], [200, 200]);
+    const list = await runRole("agent", dir.path, ["tokens", "list", "clients.toml", "--json"]);
+    const [oldest] = JSON.parse(list.stdout).data as { id: string }[];
+    const id = oldest?.id ?? "";
+    const revoked = await runRole("agent", dir.path, ["tokens", "revoke", "clients.toml", id]);
+    assert.equal(revoked.code, 0, revoked.stderr);
+    await until("the old token is rotated out", async () => (await health(first)).status === 401);
+    assert.equal((await health(first)).body.code, "token_unknown");
+    assert.equal((await health(second)).status, 200);
     agent.kill("SIGTERM");
     const ended = await agent.finished;
     assert.deepEqual([ended.code, ended.signal], [0, null], agent.stderr);

@@ -12,10 +12,10 @@ import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
 import type { Problem } from "../../../lib/core/problem.ts";
+import { graceProblem, readGrace } from "../../../lib/document/grace.ts";
 import { textOf } from "../../../lib/credential/roster_file.ts";
 import { readAgentTokens } from "../agent_tokens.ts";
 import { loadConfig } from "../config_file.ts";
-import { graceProblem, readGrace } from "../grace.ts";
 import { openRoster } from "../roster_file.ts";
 
 /** Flags and positionals that several commands share. */
@@ -29,6 +29,8 @@ const silent = { info: () => {}, warn: () => {}, error: () => {} };
 /** No supervisor file is larger. */
 const MOST_SUPERVISOR_BYTES = 256 * 1024;
 
+const ROUTER = { program: "router", work: "requests" } as const;
+
 /** What is wrong with the time a supervisor grants; null when nothing is. */
 async function supervisorProblem(path: string, drainSeconds: number): Promise<Problem | null> {
   const read = await systemFiles.readBounded(path, MOST_SUPERVISOR_BYTES);
@@ -37,7 +39,7 @@ async function supervisorProblem(path: string, drainSeconds: number): Promise<Pr
   const text = textOf(read.bytes);
   if (text === null) return problem("not_utf8", "the file is not UTF-8 text");
   const grace = readGrace(path, text);
-  const refusal = grace.kind === "refused" ? grace : graceProblem(grace, drainSeconds);
+  const refusal = grace.kind === "refused" ? grace : graceProblem(grace, drainSeconds, ROUTER);
   return refusal === null
     ? null
     : problem(refusal.code, `${refusal.detail}; ${refusal.nextStep ?? "mend the file"}`);

@@ -7,6 +7,7 @@ function seconds(name: string, text: string): number | string {
 }
 
 const unit = (line: string) => `[Unit]\nTimeoutStopSec=1\n[Service]\nExecStart=/x\n${line}\n`;
+const ROUTER = { program: "router", work: "requests" } as const;
 const compose = (line: string) => `services:\n  router:\n    image: x\n    ${line}\n`;
 const plist = (body: string) =>
   `<plist><dict><key>Label</key><string>x</string>${body}</dict></plist>`;
@@ -45,7 +46,7 @@ Deno.test("grace: must be above the drain budget, and the refusal says by how mu
   const at = (value: number) => {
     const grace = readGrace("a.service", unit(`TimeoutStopSec=${value}`));
     assert.ok(grace.kind === "grace");
-    return graceProblem(grace, 120);
+    return graceProblem(grace, 120, ROUTER);
   };
   assert.equal(at(120 + MARGIN_SECONDS), null);
   for (const value of [1, 90, 120, 120 + MARGIN_SECONDS - 1]) {
@@ -63,12 +64,17 @@ Deno.test("grace: the supervisor files of this tree last for the default drain b
       "systemd/anvil-router@.service",
       "launchd/org.anvil.router.plist",
       "container/compose.yaml",
+      "systemd/anvil-agent.service",
+      "systemd/user/anvil-agent.service",
+      "launchd/org.anvil.agent.plist",
     ]
   ) {
     const text = await Deno.readTextFile(new URL(`../../fleet/units/${name}`, import.meta.url));
     const grace = readGrace(name, text);
     assert.ok(grace.kind === "grace", name);
     assert.equal(grace.stated, true, name);
-    assert.equal(graceProblem(grace, 120), null, name);
+    const agent = name.includes("agent");
+    const drained = agent ? { program: "agent", work: "operations" } as const : ROUTER;
+    assert.equal(graceProblem(grace, agent ? 30 : 120, drained), null, name);
   }
 });

@@ -1,13 +1,19 @@
 /**
- * What a supervisor grants a router between its stop signal and its kill: read from a systemd unit,
- * a compose file or a launchd property list, and held against the drain budget.
+ * What a supervisor grants a program between its stop signal and its kill: read from a systemd unit, a
+ * compose file or a launchd property list, and held against the program's drain budget.
  *
  * @module
  */
 
-import { type Refusal, refuse } from "../../lib/core/refusal.ts";
+import { type Refusal, refuse } from "../core/refusal.ts";
 
-/** Seconds beyond the drain budget that a router needs to send last events and flush. */
+/** Who is stopped, and what of it may still run: for the refusal's words. */
+export interface Drained {
+  readonly program: "router" | "agent";
+  readonly work: "requests" | "operations";
+}
+
+/** Seconds beyond the drain budget that a program needs to say its last and flush. */
 export const MARGIN_SECONDS = 5;
 
 /** What systemd, Docker and launchd grant when a file says nothing. */
@@ -50,14 +56,18 @@ export function readGrace(name: string, text: string): Grace | GraceRefusal {
 }
 
 /** Null when what is granted lasts for the drain; the refusal otherwise. */
-export function graceProblem(grace: Grace, drainSeconds: number): GraceRefusal | null {
+export function graceProblem(
+  grace: Grace,
+  drainSeconds: number,
+  { program, work }: Drained,
+): GraceRefusal | null {
   const needed = drainSeconds + MARGIN_SECONDS;
   if (grace.seconds >= needed) return null;
   const said = grace.stated ? "is" : "is not stated, and is then";
   return refuse(
     "grace_too_short",
-    `${grace.setting} ${said} ${grace.seconds} s; running requests may take ` +
-      `limits.drain_seconds = ${drainSeconds} s and the router ${MARGIN_SECONDS} s more to stop`,
+    `${grace.setting} ${said} ${grace.seconds} s; running ${work} may take ` +
+      `limits.drain_seconds = ${drainSeconds} s and the ${program} ${MARGIN_SECONDS} s more to stop`,
     `set ${grace.setting} to ${needed} s or more, or lower limits.drain_seconds`,
   );
 }
@@ -140,7 +150,7 @@ function span(
 
 /**
  * The shortest `stop_grace_period` in the file, at any depth: with several services the shortest is
- * the one that can cut a router off, and none of them stating it is the default.
+ * the one that can cut a program off, and none of them stating it is the default.
  */
 function composeGrace(text: string): Grace | GraceRefusal {
   const values = [...text.matchAll(/^\s+stop_grace_period:\s*["']?([^"'#\n]*?)["']?\s*(?:#.*)?$/gm)]
