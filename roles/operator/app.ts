@@ -6,6 +6,7 @@
 
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
+import { bootstrapRoutes } from "./commands/bootstrap.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
 import { homeRoutes } from "./commands/home.ts";
@@ -30,6 +31,7 @@ export function operatorApp(operator: Operator) {
         node: nodeRoutes(operator),
         op: opRoutes(operator),
         tokens: tokensRoutes(operator),
+        bootstrap: bootstrapRoutes(operator),
         schema: schemaCommand,
         doctor: doctorCommand(operator),
         completions: completionsCommand(NAME),
