@@ -19,6 +19,8 @@ export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): r
       return key === undefined ? [] : keysAt(def.element, rest);
     case "record":
       return key === undefined ? [] : keysAt(def.valueType, rest);
+    case "union": // of any of its shapes
+      return [...new Set(def.options.flatMap((option) => keysAt(option, path)))];
     case "object": {
       if (key === undefined) return Object.keys(def.shape);
       const inner = Object.hasOwn(def.shape, key) ? def.shape[String(key)] : undefined;

@@ -8,7 +8,7 @@
 import { readToml } from "../document/toml.ts";
 import { findSecretLines } from "../topology/forbidden.ts";
 import { readTopology } from "../topology/read.ts";
-import { findServeProblems } from "../topology/serves.ts";
+import { findServeProblems } from "../serves/manifest.ts";
 import type { Fleet } from "../topology/shape.ts";
 import type { ExportedFile } from "./export_commit.ts";
 import type { FileProblem, InvalidSet } from "./ports.ts";
@@ -76,12 +76,10 @@ function fileProblems(path: string, text: string | null, fleet: Fleet | null) {
   const unknown = host === undefined
     ? [{ path: "$", code: "host_unknown", message: "the topology declares no host of that name" }]
     : [];
-  const serves = host !== undefined && owner.name === "serves.toml"
-    ? findServeProblems(text, owner.host, host)
-    : syntax?.kind === "invalid"
-    ? syntax.problems
-    : [];
-  return [...secrets, ...unknown, ...serves];
+  if (host !== undefined && owner.name === "serves.toml") {
+    return findServeProblems(text, owner.host, host);
+  }
+  return [...secrets, ...unknown, ...(syntax?.kind === "invalid" ? syntax.problems : [])];
 }
 
 function invalid(problems: readonly FileProblem[]): InvalidSet {

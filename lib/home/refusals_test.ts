@@ -103,6 +103,7 @@ Deno.test("home refuses: files that say something wrong", async () => {
   });
   await refused(
     "hosts/gpu-z/router.toml host_unknown, hosts/mac/serves.toml serve_runtime_differs, " +
+      "hosts/mac/serves.toml memory_model_differs, " +
       "notes/key secret_value, x.toml syntax",
     async (r) => {
       await commitFiles(r.repo, {

@@ -48,6 +48,13 @@ export const STATUSES: { readonly [code: string]: number } = {
   caller_left: 408,
   run_not_running: 409,
   router_not_configured: 409,
+  plan_stale: 409,
+  host_busy: 409,
+  change_returned: 409,
+  change_unfinished: 409,
+  change_interrupted: 500,
+  manual_recovery: 500,
+  manual_recovery_pending: 409,
   router_unreachable: 502,
   router_refused: 502,
 };

@@ -11,7 +11,7 @@ import { textOf } from "../../lib/home/check_set.ts";
 import { liveTopology, openHome } from "../../lib/home/open_home.ts";
 import type { HomePorts } from "../../lib/home/ports.ts";
 import { readTopology } from "../../lib/topology/read.ts";
-import { findServeProblems } from "../../lib/topology/serves.ts";
+import { findServeProblems } from "../../lib/serves/manifest.ts";
 import type { Fleet } from "../../lib/topology/shape.ts";
 import type { Operator } from "./operator.ts";
 

@@ -6,7 +6,7 @@
 
 import * as z from "zod";
 import { receiptShape } from "../../lib/home/receipt.ts";
-import { servesShape } from "../../lib/topology/serves.ts";
+import { manifestShape } from "../../lib/serves/manifest_shape.ts";
 import { fleetShape } from "../../lib/topology/shape.ts";
 
 /** What every command prints with `--json`. */
@@ -28,7 +28,7 @@ export const envelopeShape = z.strictObject({
 /** Schemas by the name of what they describe. */
 export const SCHEMAS = {
   topology: fleetShape,
-  serves: servesShape,
+  serves: manifestShape,
   receipt: receiptShape,
   envelope: envelopeShape,
 } as const;

@@ -71,10 +71,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   identity: { reach: "pure", imports: CORE, types: PURE, packages: [] },
   serves: {
     reach: "ports",
-    imports: [...HOST, "document"],
+    // The words of a host's memory and of an engine's proof: decision 0050.
+    imports: [...HOST, "document", "topology", "identity"],
     types: PURE,
     packages: ["zod"],
-    planned: true,
   },
   operation: {
     reach: "ports",
@@ -93,7 +93,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   home: {
     reach: "ports",
-    imports: [...HOST, "document", "topology", "generation"],
+    imports: [...HOST, "document", "topology", "serves", "generation"], // serves: decision 0050
     types: PURE,
     packages: ["zod"],
   },

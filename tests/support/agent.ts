@@ -9,7 +9,9 @@ import { RosterFile } from "../../lib/credential/roster_file.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { tcpDial } from "../../lib/host/dial.ts";
 import { sha256 } from "../../lib/host/digest.ts";
+import { systemDirectories } from "../../lib/host/directories.ts";
 import { systemFiles } from "../../lib/host/files.ts";
+import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
 import { runProcess } from "../../lib/host/process.ts";
 import { systemRandom } from "../../lib/host/random.ts";
@@ -17,6 +19,9 @@ import { serve } from "../../lib/host/serve.ts";
 import { defineMutation, type Operation } from "../../lib/operation/operation.ts";
 import { http1Upstream } from "../../lib/relay/http1.ts";
 import { type Agent, startAgent } from "../../roles/agent/agent.ts";
+import { type Refusal, refuse } from "../../lib/core/refusal.ts";
+import type { ServesHost } from "../../roles/agent/serves_host.ts";
+import type { HostServes } from "../../roles/agent/changes.ts";
 import { readClients } from "../../roles/agent/clients.ts";
 import { readConfig } from "../../roles/agent/config.ts";
 
@@ -100,9 +105,18 @@ export interface Told {
 export async function startAgentRig(
   folder: string,
   more: readonly Operation[] = [],
-  settings: { readonly toml?: string; readonly trusted?: boolean } = {},
+  settings: {
+    readonly toml?: string;
+    readonly trusted?: boolean;
+    readonly serves?: HostServes;
+    readonly openServes?: () => Promise<ServesHost | Refusal>;
+    readonly roles?: readonly string[];
+  } = {},
 ): Promise<AgentRig> {
-  const config = readConfig(agentToml(settings.toml));
+  const { toml, roles = ["gateway"], openServes } = settings;
+  const config = readConfig(
+    agentToml(toml).replace('["gateway"]', JSON.stringify(roles)),
+  );
   if (config.kind === "invalid") throw new Error(JSON.stringify(config.problems));
   await Deno.mkdir(`${folder}/state`, { recursive: true });
   await Deno.writeTextFile(`${folder}/clients.toml`, agentClientsToml(), { mode: 0o600 });
@@ -126,6 +140,11 @@ export async function startAgentRig(
     facts: { run: runProcess, files: systemFiles, clock: systemClock, os: Deno.build.os },
     upstream: http1Upstream(tcpDial, systemClock),
     tryLock,
+    directories: systemDirectories,
+    openJournal,
+    serves: settings.serves ?? null,
+    openServes: openServes ?? (() => Promise.resolve(refuse("serves_not_configured", "none here"))),
+    env: {},
     listen: (at, handler) => serve({ ...at, handler, onError: (error) => say("threw", { error }) }),
     roster: settings.trusted === true ? null : () => roster.model.roster,
     more,

@@ -1,0 +1,69 @@
+/**
+ * Dials a unix socket of this machine. It takes no address, so nothing remote can be meant.
+ *
+ * @module
+ */
+
+import type { Conn, Dial, Dialed, DialFailure } from "../relay/dial.ts";
+import { causeOf, codeOf } from "./os_error.ts";
+
+/** errno -> what it means here; a name this table lacks is `connect_unreachable`. */
+const MEANING: { readonly [code: string]: DialFailure } = {
+  ECONNREFUSED: "connect_refused", // a socket file that nobody serves any more
+  ENOENT: "connect_refused",
+};
+
+/** A dial that goes to the socket at `path`, whatever endpoint it is given. */
+export function unixDial(path: string): Dial {
+  return async (_endpoint, { connectMs, signal }): Promise<Dialed> => {
+    if (signal.aborted) return aborted();
+    const { promise: given, resolve: giveUp } = Promise.withResolvers<Dialed>();
+    const onAbort = () => giveUp(aborted());
+    signal.addEventListener("abort", onAbort, { once: true });
+    const timer = setTimeout(() => giveUp(timedOut(connectMs)), connectMs);
+    const connecting = Deno.connect({ transport: "unix", path });
+    try {
+      const first = await Promise.race([connecting, given]);
+      if (!("kind" in first)) return { kind: "connected", conn: new UnixConn(first) };
+      connecting.then((conn) => conn.close(), () => {}); // nobody holds one that comes late
+      return first;
+    } catch (error) {
+      const code = MEANING[codeOf(error)] ?? "connect_unreachable";
+      return { kind: "failed", code, cause: causeOf(error) };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    }
+  };
+}
+
+function aborted(): Dialed {
+  return { kind: "failed", code: "aborted", cause: "aborted while connecting" };
+}
+
+function timedOut(connectMs: number): Dialed {
+  return { kind: "failed", code: "connect_timeout", cause: `no answer within ${connectMs} ms` };
+}
+
+class UnixConn implements Conn {
+  readonly #conn: Deno.UnixConn;
+  #open = true;
+
+  constructor(conn: Deno.UnixConn) {
+    this.#conn = conn;
+  }
+
+  read(into: Uint8Array<ArrayBuffer>): Promise<number | null> {
+    return this.#conn.read(into);
+  }
+
+  write(bytes: Uint8Array): Promise<number> {
+    return this.#conn.write(bytes);
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#conn.close();
+  }
+}
