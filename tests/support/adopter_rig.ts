@@ -224,6 +224,7 @@ export class HostRig {
       return await act(adopter);
     } finally {
       ports.download.close();
+      ports.upstream.close();
     }
   }
 
