@@ -263,3 +263,35 @@ Deno.test("a folder that is not there, and one that is a file", async () => {
   const outcome = await rig.download.blob(await askFor(rig, { path: rig.path("no/where") }));
   assert.equal(outcome.kind === "refused" && outcome.code, "blob_unwritable");
 });
+
+Deno.test("an answer without a length, and without an end, is refused where it is too long", async () => {
+  await using dir = await tempDir();
+  let sent = 0;
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () =>
+      new Response(
+        new ReadableStream({
+          pull(controller) {
+            sent += 16_384;
+            controller.enqueue(new Uint8Array(16_384));
+          },
+        }),
+      ),
+  );
+  const download = systemDownload(systemClock);
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  try {
+    const bounds = { deadlineMs: 3000, idleMs: 3000 };
+    const ask = { url, sha256: "ab".repeat(32), size: 200_000, path: dir.at("blob"), ...bounds };
+    const blob = await download.blob(ask);
+    assert.equal(blob.kind === "refused" && blob.code, "fetch-too-large");
+    const document = await download.document({ url, maxBytes: 200_000, deadlineMs: 3000 });
+    assert.equal(document.kind === "refused" && document.code, "fetch-too-large");
+    assert.ok(sent < 32_000_000, `${sent} bytes were taken`);
+    assert.deepEqual(await Array.fromAsync(Deno.readDir(dir.path)), []);
+  } finally {
+    download.close();
+    await server.shutdown();
+  }
+});

@@ -152,3 +152,30 @@ Deno.test("a bug that one host brings to light is that host's failure", async ()
     ["gpu-b", "published", 1],
   ]);
 });
+
+Deno.test({
+  name:
+    "real children: one that hangs and one that prints without end are killed, the next is built",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    await using rig = await publisherRig();
+    const tree = await rig.tree("aaa", 1);
+    const [first, second] = rig.config.hosts.filter(({ backend }) => backend === "bundle");
+    assert.ok(first !== undefined && second !== undefined);
+    const good = `printf '{"rev":"aaa","tree":"${tree}"}' > "$1"`;
+    const outcome = async (script: string, build_minutes: number) => {
+      const build = (text: string) => ["/bin/sh", "-c", text, "sh", "{result}"];
+      const hosts = [
+        { ...first, build: build(script), build_minutes },
+        { ...second, build: build(good) },
+      ];
+      const reports = await buildAll(rig.ports, { ...rig.config, hosts }, [], { PATH: "/bin" });
+      return "kind" in reports ? [] : reports.map(({ code }) => code);
+    };
+    // It wrote its result first: without exit code 0 that says nothing.
+    assert.deepEqual(await outcome(`${good}; exec sleep 60`, 0.005), ["build_timeout", null]);
+    assert.deepEqual(await outcome("exec yes", 1), ["build_output_too_large", null]);
+    assert.equal(await rig.look("gpu-a"), null);
+    assert.equal((await rig.look("gpu-b"))?.floor.sequence, 2);
+  },
+});

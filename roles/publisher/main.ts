@@ -10,6 +10,7 @@ import { runProgram } from "../../lib/terminal/program.ts";
 import { BUILD_VARIABLES, buildAllCommand } from "./commands/build_all.ts";
 import { checkCommand } from "./commands/check.ts";
 import { keysRoutes } from "./commands/keys.ts";
+import { pruneCommand } from "./commands/prune.ts";
 import { publishCommand, withdrawCommand } from "./commands/publish.ts";
 import { schemaCommand } from "./commands/schema.ts";
 import { serveCommand } from "./commands/serve.ts";
@@ -32,6 +33,7 @@ const app = buildApplication(
       publish: publishCommand,
       buildAll: buildAllCommand(buildEnvironment),
       withdraw: withdrawCommand,
+      prune: pruneCommand,
       keys: keysRoutes,
       serve: serveCommand,
       check: checkCommand,

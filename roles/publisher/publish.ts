@@ -156,7 +156,7 @@ export async function withdraw(
 }
 
 /** Does `act` as the one who changes what is published. */
-async function asWriter<Outcome>(
+export async function asWriter<Outcome>(
   ports: PublisherPorts,
   config: PublisherConfig,
   act: () => Promise<Outcome>,

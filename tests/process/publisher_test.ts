@@ -196,6 +196,8 @@ printf '{"rev":"aaa","tree":"%s/tree"}' "$PWD" > "$2"
         .map(({ name }) => name).sort(),
       ["gpu-a.json", "gpu-b.json"],
     );
+    const pruned = await json(0, "prune", "--dry-run");
+    assert.deepEqual(pruned.data, { dry_run: true, removed: 0, bytes: 0, named: 4 });
     const alone = await json(1, "build-all", "gpu-c");
     assert.deepEqual(brief(alone), [["gpu-c", "failed", "build_none"]]);
   },

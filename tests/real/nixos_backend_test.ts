@@ -1,6 +1,7 @@
 // needs: nix nix-build nix-env nix-store
 import assert from "node:assert/strict";
 import type { Launch, LaunchAsk } from "../../lib/adoption/backend.ts";
+import { backendConformance } from "../../lib/testing/backend_conformance.ts";
 import { missingFor } from "../../scripts/needs.ts";
 import { nixosRig } from "../support/nixos_rig.ts";
 
@@ -162,3 +163,17 @@ Deno.test({
     assert.ok(onTop.boot_parts.length > 0, "the boot is still pending");
   },
 });
+
+backendConformance("nixos", async () => {
+  const rig = await nixosRig();
+  await rig.boot((await rig.closure({ name: "old" }, true)).id);
+  return {
+    backend: rig.backend(),
+    candidate: (name) => rig.closure({ name }),
+    damage: async (path) => {
+      await Deno.chmod(`${path}/kernel-params`, 0o644);
+      await Deno.writeTextFile(`${path}/kernel-params`, "changed\n");
+    },
+    [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose](),
+  };
+}, ignore);

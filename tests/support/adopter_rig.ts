@@ -155,9 +155,13 @@ export async function adopterRig() {
     /** The publisher goes, and the network to it. */
     stop,
     /** Publishes a tree of `rev` for a host. */
-    publish: async (rev: string, host = "gpu-a") => {
+    publish: async (
+      rev: string,
+      host = "gpu-a",
+      more: { readonly [path: string]: string } = {},
+    ) => {
       const path = rig.dir.at(`tree-${rev}-${host}`);
-      await writeTree(path, treeFiles(rev, ++commits));
+      await writeTree(path, { ...treeFiles(rev, ++commits), ...more });
       const done = await publish(rig.ports, rig.config, publishAsk(path, rev, { host }));
       assert.equal(done.kind, "published", JSON.stringify(done));
       return done.kind === "published" ? done.payload.target : null;
@@ -224,6 +228,7 @@ export class HostRig {
       return await act(adopter);
     } finally {
       ports.download.close();
+      ports.upstream.close();
     }
   }
 

@@ -109,10 +109,12 @@ export async function checkClosure(
   deadlineMs: number,
 ): Promise<StageFault | null> {
   const info = await callNix(parts, ["nix", ...NIX_COMMAND, "path-info", "--json", path], QUERY_MS);
-  if (info.kind !== "exited" || info.code !== 0) {
+  // Of a path it does not have, Nix says so in its JSON and exits with 0.
+  const hash = info.kind === "exited" && info.code === 0 ? narHashOf(info.stdout) : null;
+  if (hash === null) {
     return stageFault("environment", "generation_absent", "the store does not have this path");
   }
-  if (candidate !== null && narHashOf(info.stdout) !== candidate.hash) {
+  if (candidate !== null && hash !== candidate.hash) {
     return stageFault("integrity", "nar_hash_differs", "the path here is not what was signed");
   }
   const argv = [
