@@ -110,9 +110,14 @@ export class Connection implements BodySource, TurnLine {
     return this.#end - this.#start;
   }
 
-  /** True while no request of it is being read or answered. */
+  /** True while it waits for a request. */
   get idle(): boolean {
     return this.#state === "idle";
+  }
+
+  /** True while a request of it is being read or answered. */
+  get busy(): boolean {
+    return this.#state === "head" || this.#state === "turn";
   }
 
   /** Breaks what is under way, as if the client had left. */

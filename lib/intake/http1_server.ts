@@ -73,6 +73,12 @@ export class Http1Server {
     return this.#open.size;
   }
 
+  /** True while any connection has a request, read in part or being answered. */
+  get busy(): boolean {
+    for (const connection of this.#open) if (connection.busy) return true;
+    return false;
+  }
+
   /** Serves a connection to its end. */
   take(conn: AcceptedConn): void {
     this.#open.add(new Connection(conn, this.#parts));
@@ -85,15 +91,15 @@ export class Http1Server {
   }
 
   /**
-   * From now on every answer says that its connection ends behind it. A connection that was told
-   * otherwise before waits `graceMs` for its next request.
+   * From now on every answer says that its connection ends behind it. With a `graceMs` above 0 a
+   * connection that was told otherwise before may wait for its last request, until `closeIdle`.
    */
   leave(graceMs: number): void {
     this.#leaving = graceMs;
     const { headMs, idleMs, stallMs } = this.#times;
     this.#times = {
       headMs: Math.min(headMs, Math.max(LEAVING_HEAD_MS, graceMs)),
-      idleMs: Math.min(idleMs, graceMs),
+      idleMs: graceMs === 0 ? 0 : idleMs,
       stallMs,
       lingerMs: LEAVING_LINGER_MS,
     };
