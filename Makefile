@@ -3,7 +3,7 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench clean ready
+.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile clean ready
 
 DENO = "$$(sh scripts/deno_path)"
 
@@ -47,8 +47,14 @@ bench: ready ## side by side with nginx and others, as ratios; ARGS="--write doc
 	@sh scripts/provision tests/bench
 	@$(DENO) run -A --frozen tests/bench/main.ts $(ARGS)
 
+bundle: ready ## every role for three platforms into dist/; ARGS="--platform linux-x64 --only folder"
+	@$(DENO) run -A --frozen scripts/bundle.ts $(ARGS)
+
+compile: ready ## one executable per role by deno compile; exit 1 where its runtime cannot be had
+	@$(DENO) run -A --frozen scripts/compile.ts $(ARGS)
+
 clean: ## remove what make, the demo and coverage left in the tree
-	rm -rf .tools .demo coverage
+	rm -rf .tools .demo coverage dist
 
 # The deno, and every dependency of deno.lock in its cache. Refuses a lock that is out of date.
 ready:

@@ -47,8 +47,11 @@ export type DirectoryChanged = { readonly kind: "ok" } | DirectoryRefusal;
 export interface Directories {
   /** Lists at most `most` entries; one that vanishes meanwhile is left out. */
   list(path: string, most: number): Promise<DirectoryList>;
-  /** Makes a directory, mode 0700, with its parents; one that is there stays as it is. */
-  make(path: string): Promise<DirectoryChanged>;
+  /**
+   * Makes a directory with its parents; one that is there stays as it is. All that are made get
+   * mode 0700, or 0755 when everybody may look into them.
+   */
+  make(path: string, mode?: 0o700 | 0o755): Promise<DirectoryChanged>;
   /** Gives a directory another name on the same disk, at once and durably. */
   move(from: string, to: string): Promise<DirectoryChanged>;
   /** Removes a directory with all that is in it; one that is not there is fine. Not at once. */

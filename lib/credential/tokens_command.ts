@@ -5,7 +5,6 @@
  */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { writeToml } from "../document/toml.ts";
 import { timestamp } from "../core/clock.ts";
 import { hex, ID_PATTERN, newId } from "../core/ids.ts";
 import type { Checked } from "../core/problem.ts";
@@ -24,7 +23,7 @@ import {
 import { JSON_FLAG } from "../terminal/json_flag.ts";
 import { table } from "../terminal/table.ts";
 import { type Clients, newToken } from "./clients.ts";
-import { MOST_CLIENTS_BYTES, textOf } from "./roster_file.ts";
+import { changeClients, type ClientsRead, readClientsFile } from "./clients_file.ts";
 
 const CLIENTS = { brief: "The clients file", parse: String, placeholder: "CLIENTS_FILE" } as const;
 const DAY_MS = 86_400_000;
@@ -43,26 +42,18 @@ export interface TokenProgram<Scope extends string> {
   readonly read: (text: string) => Checked<Clients<Scope>>;
 }
 
-/** Reads the clients file; an absent one holds no clients. Reports and gives null when it cannot. */
+/** Reads the clients file. Reports and gives null when it cannot. */
 async function load<Scope extends string>(
   of: TokenProgram<Scope>,
   context: ProgramContext,
   path: string,
   json: boolean,
 ): Promise<Clients<Scope> | null> {
-  const read = await systemFiles.readBounded(path, MOST_CLIENTS_BYTES);
-  if (read.kind === "absent") return { schema: 1, clients: [] };
-  if (read.kind === "refused") {
-    reportRefusal(context, read, json);
-    return null;
-  }
-  const clients = of.read(textOf(read.bytes) ?? "\0");
-  if (clients.kind === "ok") return clients.model;
-  reportProblems(context, path, clients.problems, json);
-  return null;
+  const read = await readClientsFile({ path, files: systemFiles, read: of.read });
+  return clientsOf(context, path, json, read);
 }
 
-/** Changes the file under its lock, so that two people who add at once both find their token. */
+/** Changes the clients file. Reports and gives false when it cannot. */
 async function change<Scope extends string>(
   of: TokenProgram<Scope>,
   context: ProgramContext,
@@ -70,28 +61,20 @@ async function change<Scope extends string>(
   json: boolean,
   edit: (clients: Clients<Scope>) => Clients<Scope> | Refusal,
 ): Promise<boolean> {
-  const lock = await tryLock(`${path}.lock`);
-  if (lock.kind !== "held") {
-    const refusal = lock.kind === "refused"
-      ? lock
-      : refuse("clients_locked", "another command changes this file right now", "try again");
-    reportRefusal(context, refusal, json);
-    return false;
-  }
-  await using _held = lock;
-  const clients = await load(of, context, path, json);
-  if (clients === null) return false;
-  const edited = edit(clients);
-  if ("kind" in edited) {
-    reportRefusal(context, edited, json);
-    return false;
-  }
-  const text = `# Client tokens of ${of.name}, hashed. Changed by \`${of.name} tokens\`.\n${
-    writeToml({ ...edited })
-  }`;
-  const replaced = await systemFiles.replaceFile(path, encoder.encode(text), 0o600);
-  if (replaced.kind === "refused") reportRefusal(context, replaced, json);
-  return replaced.kind === "ok";
+  const place = { path, program: of.name, files: systemFiles, tryLock, read: of.read };
+  return clientsOf(context, path, json, await changeClients(place, edit)) !== null;
+}
+
+function clientsOf<Scope extends string>(
+  context: ProgramContext,
+  path: string,
+  json: boolean,
+  read: ClientsRead<Scope>,
+): Clients<Scope> | null {
+  if (read.kind === "ok") return read.clients;
+  if (read.kind === "refused") reportRefusal(context, read, json);
+  else reportProblems(context, path, read.problems, json);
+  return null;
 }
 
 interface AddFlags<Scope> {

@@ -78,10 +78,19 @@ export async function visit(
   const upstream = ports.open(target.endpoint.scheme);
   try {
     const outcome = await new Visit(ports, upstream, target, limits, signal).run(token.secret, ask);
-    return outcome && { ...outcome, tookMs: Math.round(ports.clock.monotonic() - started) };
+    if (outcome === null) return null;
+    const tookMs = Math.round(ports.clock.monotonic() - started);
+    return { ...withoutSecret(outcome, token.secret), tookMs };
   } finally {
     upstream.close();
   }
+}
+
+/** An answer that holds the token it was asked with is told without it. */
+function withoutSecret(outcome: Outcome, secret: Secret): Outcome {
+  const value = JSON.stringify(secret.reveal()).slice(1, -1);
+  const text = JSON.stringify(outcome);
+  return text.includes(value) ? JSON.parse(text.replaceAll(value, String(secret))) : outcome;
 }
 
 class Visit {

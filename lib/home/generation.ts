@@ -7,7 +7,7 @@
  * @module
  */
 
-import { hex } from "../core/ids.ts";
+import { compareTree, type Difference } from "../generation/compare_tree.ts";
 import { parent, within } from "../host/paths.ts";
 import type { ExportedFile } from "./export_commit.ts";
 import {
@@ -20,17 +20,10 @@ import {
 } from "./layout.ts";
 import { type HomePorts, type HomeRefusal, homeRefusal, ofDisk } from "./ports.ts";
 import { readReceipt, type Receipt, receiptText } from "./receipt.ts";
-import { MOST_FILES } from "./tree_rules.ts";
 
 const MOST_RECEIPT_BYTES = 4 * 1024 * 1024;
 
 type Disk = Pick<HomePorts, "files" | "directories" | "sha256">;
-
-/** What is not as the receipt says. */
-export interface Difference {
-  readonly path: string;
-  readonly state: "missing" | "extra" | "differs" | "not_a_file" | "executable" | "unreadable";
-}
 
 /** Writes `files` as the generation of `receipt`. One that is there already stays, if it is whole. */
 export async function writeGeneration(
@@ -78,7 +71,6 @@ async function fill(
   if (refusal !== null) return refusal;
   // What was written is read back before it gets a name.
   const differences = await compare(ports, staging, receipt);
-  if ("kind" in differences) return differences;
   return differences.length === 0 ? null : damaged(receipt.digest);
 }
 
@@ -123,8 +115,7 @@ export async function verifyGeneration(
 > {
   const receipt = await loadReceipt(ports, home, digest);
   if ("kind" in receipt) return receipt;
-  const differences = await compare(ports, generationPath(home, digest), receipt);
-  return "kind" in differences ? differences : { receipt, differences };
+  return { receipt, differences: await compare(ports, generationPath(home, digest), receipt) };
 }
 
 /** Null when every byte of the generation is as its receipt says. */
@@ -149,51 +140,8 @@ function damaged(digest: string): HomeRefusal {
 async function compare(
   ports: Disk,
   generation: string,
-  receipt: Receipt,
-): Promise<readonly Difference[] | HomeRefusal> {
-  const expected = new Map(receipt.files.map((file) => [file.path, file]));
-  const differences: Difference[] = [];
-  const seen = new Set<string>();
-  const root = filesPath(generation);
-  const visit = async (below: string): Promise<HomeRefusal | null> => {
-    const list = await ports.directories.list(
-      below === "" ? root : within(root, below),
-      MOST_FILES * 2,
-    );
-    if (list.kind === "refused") {
-      differences.push({ path: below, state: "unreadable" });
-      return null;
-    }
-    for (const { name, kind, executable } of list.kind === "ok" ? list.entries : []) {
-      const path = below === "" ? name : `${below}/${name}`;
-      if (kind === "directory") {
-        const refusal = await visit(path);
-        if (refusal !== null) return refusal;
-        continue;
-      }
-      seen.add(path);
-      const file = expected.get(path);
-      if (file === undefined) differences.push({ path, state: "extra" });
-      else if (kind !== "file") differences.push({ path, state: "not_a_file" });
-      else {
-        if (executable) differences.push({ path, state: "executable" });
-        const read = await ports.files.readBounded(within(root, path), file.size);
-        const state = read.kind === "ok"
-          ? hex(ports.sha256(read.bytes)) === file.sha256 ? null : "differs"
-          : read.kind === "absent"
-          ? "missing"
-          : read.code === "file_too_large"
-          ? "differs" // it grew
-          : "unreadable";
-        if (state !== null) differences.push({ path, state });
-      }
-    }
-    return null;
-  };
-  const refusal = await visit("");
-  if (refusal !== null) return refusal;
-  for (const path of expected.keys()) {
-    if (!seen.has(path)) differences.push({ path, state: "missing" });
-  }
-  return differences.sort((left, right) => left.path < right.path ? -1 : 1);
+  { files }: Receipt,
+): Promise<readonly Difference[]> {
+  const listed = files.map((file) => ({ ...file, executable: false }));
+  return await compareTree(ports, filesPath(generation), listed);
 }

@@ -51,9 +51,10 @@ async function entryOf(path: string, name: string): Promise<DirectoryEntry | nul
   }
 }
 
-async function make(path: string): Promise<DirectoryChanged> {
+async function make(path: string, mode: 0o700 | 0o755 = 0o700): Promise<DirectoryChanged> {
   try {
-    await Deno.mkdir(path, { recursive: true, mode: 0o700 });
+    if (mode === 0o700) await Deno.mkdir(path, { recursive: true, mode });
+    else await makeAll(path, mode);
     if (!(await Deno.lstat(path)).isDirectory) return notADirectory();
     // Above what we may read there is nothing to flush: a crash then loses an empty directory.
     await syncDirectory(dirname(path)).catch((error) => {
@@ -63,6 +64,19 @@ async function make(path: string): Promise<DirectoryChanged> {
   } catch (error) {
     if (error instanceof Deno.errors.AlreadyExists) return notADirectory();
     return unwritable("the directory cannot be made", error);
+  }
+}
+
+/** As the recursive call, but the umask takes nothing away from what is made. */
+async function makeAll(path: string, mode: number): Promise<void> {
+  try {
+    await Deno.mkdir(path, { mode });
+    if (Deno.build.os !== "windows") await Deno.chmod(path, mode);
+  } catch (error) {
+    if (error instanceof Deno.errors.AlreadyExists) return;
+    if (!isAbsent(error) || dirname(path) === path) throw error;
+    await makeAll(dirname(path), mode);
+    await makeAll(path, mode);
   }
 }
 

@@ -46,3 +46,17 @@ Deno.test({
     assert.equal(await Deno.readTextFile(dir.at("outside/kept")), "x");
   },
 });
+
+Deno.test({
+  name: "directories: one for everybody is so from its first parent on, whatever the umask",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    await using dir = await tempDir();
+    assert.equal((await systemDirectories.make(dir.at("a/b/c"), 0o755)).kind, "ok");
+    for (const name of ["a", "a/b", "a/b/c"]) {
+      assert.equal(((await Deno.lstat(dir.at(name))).mode ?? 0) & 0o7777, 0o755, name);
+    }
+    await systemDirectories.make(dir.at("mine"));
+    assert.equal(((await Deno.lstat(dir.at("mine"))).mode ?? 0) & 0o7777, 0o700);
+  },
+});

@@ -20,3 +20,12 @@ export function within(directory: string, name: string): string {
 export function parent(path: string): string {
   return dirname(path);
 }
+
+/** The id of the user this process runs as; null where there is none, or it may not be asked. */
+export function userId(): number | null {
+  try {
+    return Deno.uid();
+  } catch {
+    return null;
+  }
+}

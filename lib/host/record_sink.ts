@@ -38,6 +38,9 @@ export interface RecordFile extends RecordSink, AsyncDisposable {
 /** At most this many lines go into one append: bounds the memory and what one failure takes along. */
 const BATCH = 512;
 
+/** How long records are gathered for one append, in milliseconds: what a kill can lose of them. */
+const GATHER_MS = 20;
+
 const NEWLINE = Uint8Array.of(0x0a);
 const encoder = new TextEncoder();
 
@@ -57,6 +60,9 @@ class RotatingFile implements RecordFile {
   #working: Promise<void> | null = null;
   #retry: ReturnType<typeof setTimeout> | null = null;
   #failing = false;
+  /** Somebody waits for the disk. */
+  #hurried = false;
+  #hurry: () => void = () => {};
   #closed = false;
 
   constructor(options: RecordFileOptions) {
@@ -80,8 +86,11 @@ class RotatingFile implements RecordFile {
 
   async flush(): Promise<void> {
     this.#stopWaiting();
+    this.#hurried = true;
+    this.#hurry();
     this.#start();
     await this.#working;
+    this.#hurried = false;
     if (this.#failing) {
       this.lost += this.#queue.length;
       this.#queue.length = 0;
@@ -104,8 +113,9 @@ class RotatingFile implements RecordFile {
   }
 
   async #work(): Promise<void> {
-    await Promise.resolve(); // lets the records of one turn become one batch
     while (this.#queue.length > 0) {
+      // An append costs several trips to another thread: the records of a moment go in one.
+      if (!this.#hurried) await this.#gather();
       try {
         await this.#append(encoder.encode(this.#queue.slice(0, BATCH).join("")));
       } catch (error) {
@@ -117,6 +127,16 @@ class RotatingFile implements RecordFile {
     }
     // In the same turn as the last look at the queue, or a record written in between would lie there.
     this.#working = null;
+  }
+
+  #gather(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.#hurry = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** The disk said no: leave it alone for a while. */
@@ -142,8 +162,7 @@ class RotatingFile implements RecordFile {
     let file = await this.#current();
     const { size } = await file.stat();
     if (size > 0 && size + bytes.length > this.#options.maxFileBytes) {
-      this.#drop();
-      await this.#rotate();
+      await this.#turnOver(file, bytes.length);
       file = await this.#current();
     }
     if (this.#torn) await writeAll(file, NEWLINE);
@@ -152,6 +171,24 @@ class RotatingFile implements RecordFile {
       const took = await file.write(bytes.subarray(written));
       this.#queue.splice(0, wholeLines(bytes.subarray(written, written + took)));
       written += took;
+    }
+  }
+
+  /**
+   * Rotates, unless another process that appends to the same path has just done so. The lock is on
+   * the file that is full: whoever waits for it finds that the path names another file by then.
+   */
+  async #turnOver(file: Deno.FsFile, more: number): Promise<void> {
+    await file.lock(true);
+    try {
+      const [named, own] = [
+        await Deno.stat(this.#options.path).catch(() => null),
+        await file.stat(),
+      ];
+      const full = own.size + more > this.#options.maxFileBytes;
+      if (named !== null && named.ino === own.ino && full) await this.#rotate();
+    } finally {
+      this.#drop();
     }
   }
 

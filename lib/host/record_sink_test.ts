@@ -135,3 +135,32 @@ Deno.test("record sink: a file somebody moved away is not written to any longer"
   await sink.flush();
   assert.deepEqual([await readAll(dir.at("moved")), await readAll(path)], [[1], [2]]);
 });
+
+Deno.test({
+  name: "record sink: two that append to one file lose nothing, whoever rotates it",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    await using dir = await tempDir();
+    const path = dir.at("r.jsonl");
+    const options = { path, maxFileBytes: 2000, keep: 60 };
+    const sinks = [openRecordFile(options), openRecordFile(options)];
+    const rounds = 60;
+    await Promise.all(sinks.map(async (sink, who) => {
+      for (let n = 0; n < rounds; n++) {
+        for (const part of [0, 1, 2]) sink.write({ who, n, part, padding: "x".repeat(60) });
+        await sink.flush();
+      }
+    }));
+    for (const sink of sinks) await sink.close();
+    const seen: string[] = [];
+    for await (const { name } of Deno.readDir(dir.path)) {
+      for (const record of await readAll(dir.at(name))) {
+        const { who, n, part } = record as { who: number; n: number; part: number };
+        seen.push(`${who} ${n} ${part}`);
+      }
+      assert.ok((await Deno.stat(dir.at(name))).size <= 3000, `${name} was not rotated`);
+    }
+    assert.equal(seen.length, 2 * rounds * 3);
+    assert.equal(new Set(seen).size, seen.length);
+  },
+});

@@ -5,7 +5,7 @@
  */
 
 import type { Terminal } from "../core/terminal.ts";
-import { type Build, VERSION } from "../core/version.ts";
+import { type Build, readStamp, STAMP, VERSION } from "../core/version.ts";
 
 const encoder = new TextEncoder();
 
@@ -25,7 +25,7 @@ export function systemBuild(name: string): Build {
   return {
     name,
     version: VERSION,
-    build_digest: null,
+    ...readStamp(STAMP),
     deno: Deno.version.deno,
     platform: `${Deno.build.os}-${Deno.build.arch}`,
   };

@@ -50,6 +50,24 @@ export function scopesOf(
   return actions.map((action) => `${operation.name}:${action}`);
 }
 
+/** True when whoever has `held` may already do everything that `scope` opens. */
+export function holds(held: Iterable<string>, scope: string): boolean {
+  const wanted = SCOPE.exec(scope);
+  if (wanted === null) return false;
+  const [, noun, verb, action] = wanted;
+  for (const one of held) {
+    const parts = SCOPE.exec(one);
+    if (parts === null) continue;
+    const [, itsNoun, itsVerb, allowed] = parts;
+    if (itsNoun !== undefined && itsNoun !== noun) continue;
+    if (itsVerb !== undefined && itsVerb !== verb) continue;
+    if (
+      allowed === undefined || allowed === action || (allowed === "apply" && action === "plan")
+    ) return true;
+  }
+  return false;
+}
+
 function opens(scope: string, operation: string, action: Action): boolean {
   const parts = SCOPE.exec(scope);
   if (parts === null) return false;

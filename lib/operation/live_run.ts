@@ -7,6 +7,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Refusal } from "../core/refusal.ts";
 import type { Answer } from "./answer.ts";
+import type { Failed, Ran } from "./operation.ts";
 
 /** Why an operation is stopped before its end. */
 const STOPS = {
@@ -54,12 +55,13 @@ export class LiveRun {
 export type Bounded<Value> =
   | { readonly kind: "ok"; readonly value: Value }
   | Refusal
+  | Failed
   | { readonly kind: "stopped"; readonly stop: Stop }
   | { readonly kind: "threw"; readonly error: unknown };
 
 /** Waits for `work` until its deadline or a stop; then a little, for it to notice; then no more. */
 export async function bounded<Value>(
-  work: Promise<{ kind: "ok"; value: Value } | Refusal>,
+  work: Promise<Ran<Value>>,
   controller: AbortController,
   times: { readonly clock: Clock; readonly deadlineMs: number; readonly graceMs: number },
 ): Promise<Bounded<Value>> {

@@ -69,8 +69,17 @@ export interface MutateOperation<In, Plan extends Json, Out> extends Described<I
   readonly run: (plan: Plan, context: OperationContext) => Promise<Ran<Out>>;
 }
 
+/** It ended otherwise than asked for, in a way the operation knows, and something may be changed. */
+export interface Failed {
+  readonly kind: "failed";
+  readonly code: string;
+  /** One sentence: what was observed, what was expected. Holds no address, path or secret. */
+  readonly detail: string;
+  readonly effect: Effect;
+}
+
 /** What a part of an operation gave. A refusal of `run` says that nothing was changed. */
-export type Ran<Value> = { readonly kind: "ok"; readonly value: Value } | Refusal;
+export type Ran<Value> = { readonly kind: "ok"; readonly value: Value } | Refusal | Failed;
 
 /** An operation whose types were checked where it was defined. */
 export interface Operation {
@@ -125,7 +134,7 @@ export function defineMutation<In, Plan extends Json, Out extends Json>(
         kind: "mutate",
         plan: async (context) => {
           const planned = await of.plan(value, context);
-          if (planned.kind === "refused") return planned;
+          if (planned.kind !== "ok") return planned;
           const plan = planned.value;
           const run = async (live: OperationContext) => shaped(of, await of.run(plan, live));
           return { kind: "ok", value: { shown: plan, run } };
@@ -159,7 +168,7 @@ function checked<In>(
 
 /** An output that has another shape than the document says is a bug. */
 function shaped<In, Out extends Json>(of: Described<In, Out>, ran: Ran<Out>): Ran<Json> {
-  if (ran.kind === "refused") return ran;
+  if (ran.kind !== "ok") return ran;
   const read = checkShape(of.output, ran.value);
   if (read.kind === "ok") return { kind: "ok", value: read.model };
   const where = read.problems.map(({ path, code }) => `${path}: ${code}`).join(", ");

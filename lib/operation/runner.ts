@@ -226,9 +226,7 @@ export class Runner {
     const work = (async () => {
       if (prepared.kind === "read") return await prepared.run(context);
       const planned = await prepared.plan(context);
-      return planned.kind === "refused"
-        ? planned
-        : { kind: "ok" as const, value: planned.value.shown };
+      return planned.kind === "ok" ? { kind: "ok" as const, value: planned.value.shown } : planned;
     })();
     const ended = await bounded(work, controller, this.#times(operation));
     ask.signal?.removeEventListener("abort", onLeft);
@@ -238,6 +236,7 @@ export class Runner {
       return { kind: "done", result: ended.value, dryRun: ask.dryRun, run: null, known: false };
     }
     if (ended.kind === "refused") return plain(ended);
+    if (ended.kind === "failed") return plain(refuse(ended.code, ended.detail));
     if (ended.kind === "stopped") {
       const { code, detail } = stopEnd(ended.stop);
       return plain(refuse(code, detail));
@@ -288,7 +287,7 @@ export class Runner {
     };
     const work = (async () => {
       const planned = await prepared.plan(context);
-      if (planned.kind === "refused") return planned;
+      if (planned.kind !== "ok") return planned;
       controller.signal.throwIfAborted();
       // From here on the truth is `unknown` until the operation says more.
       ledger.step(id, BEGUN, "unknown");
@@ -300,6 +299,8 @@ export class Runner {
     if (ended.kind === "ok") end = { state: "done", result: ended.value };
     else if (ended.kind === "refused") {
       end = { state: "refused", code: ended.code, detail: ended.detail, effect: "none" };
+    } else if (ended.kind === "failed") {
+      end = { state: "failed", code: ended.code, detail: ended.detail, effect: ended.effect };
     } else if (ended.kind === "stopped") end = { state: "failed", ...stopEnd(ended.stop) };
     else {
       this.#bug(operation, ended.error);

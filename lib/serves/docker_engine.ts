@@ -58,9 +58,13 @@ export class DockerEngine {
   readonly #upstream: Upstream;
   readonly #clock: Clock;
 
-  constructor(upstream: Upstream, clock: Clock) {
+  readonly #deadlineMs: number;
+
+  /** `deadlineMs`: how long one question may take, when it does not say otherwise. */
+  constructor(upstream: Upstream, clock: Clock, deadlineMs: number = DEADLINE_MS) {
     this.#upstream = upstream;
     this.#clock = clock;
+    this.#deadlineMs = deadlineMs;
   }
 
   /** Asks and reads the answer as JSON. `path` begins behind the version, as `/containers/json`. */
@@ -117,7 +121,7 @@ export class DockerEngine {
   async #send(
     target: string,
     signal: AbortSignal,
-    { method = "GET", body, deadlineMs = DEADLINE_MS, mostBytes = MOST_JSON }: EngineAsk,
+    { method = "GET", body, deadlineMs = this.#deadlineMs, mostBytes = MOST_JSON }: EngineAsk,
   ): Promise<EngineAnswer | Unknown> {
     const over = new AbortController();
     const onAbort = () => over.abort();

@@ -6,15 +6,9 @@
 
 import type { RunProcess } from "../core/process.ts";
 import type { DeviceUse } from "./budget.ts";
-import {
-  type ListenerFact,
-  notUnderstood,
-  type OsFacts,
-  type PathKind,
-  type ProcessFact,
-  seen,
-  tell,
-} from "./os_facts.ts";
+import { readPs } from "./ps_table.ts";
+import { readStat } from "./stat_modes.ts";
+import { type ListenerFact, notUnderstood, type OsFacts, seen, tell } from "./os_facts.ts";
 
 const PS = [
   "ps",
@@ -27,7 +21,7 @@ const SMI = ["nvidia-smi", "--format=csv,noheader,nounits"] as const;
 /** Facts by `run`. */
 export function linuxFacts(run: RunProcess): OsFacts {
   return {
-    processes: (signal) => seen(tell(run, PS, signal), "ps", readPs),
+    processes: (signal) => seen(tell(run, PS, signal), "ps", (text) => readPs(text, true)),
     listeners: (signal) => seen(tell(run, SS, signal), "ss", readSs),
     available: (signal) => seen(tell(run, FREE, signal), "free", readFree),
     paths: async (paths, signal) => {
@@ -54,63 +48,6 @@ export function linuxFacts(run: RunProcess): OsFacts {
       return await seen(read, "nvidia-smi", (text) => readDevices(text, of));
     },
   };
-}
-
-/** `stat -c "%f %n"`: the mode in hexadecimal, then the name. */
-export function readStat(text: string, paths: readonly string[]): ReadonlyMap<string, PathKind> {
-  const modes = new Map(
-    text.split("\n").map((line) => [line.slice(line.indexOf(" ") + 1), line.split(" ")[0] ?? ""]),
-  );
-  return new Map(paths.map((path) => {
-    const written = modes.get(path);
-    const mode = written === undefined ? null : Number.parseInt(written, 16);
-    return [path, mode === null ? "absent" : kindOf(mode)] as const;
-  }));
-}
-
-function kindOf(mode: number): PathKind {
-  const type = mode & 0xf000;
-  if (type === 0x4000) return "directory";
-  if (type !== 0x8000) return "other";
-  return (mode & 0o111) === 0 ? "file" : "program";
-}
-
-const PS_LINE = new RegExp(
-  [
-    /^\s*(\d+)\s+(\d+)\s+(\d+)/, // pid, parent, group
-    /\s+\w{3}\s+(\w{3})\s+(\d+)\s+(\d\d):(\d\d):(\d\d)\s+(\d{4})/, // lstart, in UTC
-    /\s+(\d+)\s+(\S+)\s+(\S+)\s+(.*)$/, // rss, stat, cgroup, args
-  ].map((part) => part.source).join(""),
-);
-
-const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
-/** `ps` with the columns above; RSS is in KiB. */
-export function readPs(text: string): readonly ProcessFact[] | null {
-  const found: ProcessFact[] = [];
-  for (const line of text.split("\n")) {
-    if (line.trim() === "") continue;
-    const match = PS_LINE.exec(line);
-    if (match === null) return null;
-    const [, pid, parent, group, month = "", ...rest] = match;
-    const [day, hour, minute, second, year, rss, stat = "", scope = "", args = ""] = rest;
-    const index = MONTHS.indexOf(month);
-    if (index % 3 !== 0) return null;
-    found.push({
-      pid: Number(pid),
-      parent: Number(parent),
-      group: Number(group),
-      startedAt: Date.UTC(
-        ...[Number(year), index / 3, Number(day), Number(hour), Number(minute)] as const,
-        Number(second),
-      ),
-      residentMib: Math.ceil(Number(rss) / 1024),
-      isZombie: stat.startsWith("Z"),
-      scope: scope === "-" ? "" : scope,
-      commandLine: args.trimEnd(),
-    });
-  }
-  return found;
 }
 
 /** `ss -H -l -t -n -p`: one entry per listener and process that holds it. */

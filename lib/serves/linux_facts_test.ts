@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { linuxFacts, readDevices, readFree, readPs, readSs } from "./linux_facts.ts";
+import { linuxFacts, readDevices, readFree, readSs } from "./linux_facts.ts";
+import { readPs } from "./ps_table.ts";
 import { FakeProcesses } from "../testing/fake_process.ts";
 
 const signal = new AbortController().signal;
@@ -8,7 +9,7 @@ Deno.test("linux facts: a process line of ps, with its control group and its arg
   const text = "      1       0       1 Sun Nov  9 20:29:01 2025 12308 Ss   " +
     "0::/user.slice/user-0.slice/x.service                        /usr/bin/engine --port 8001\n" +
     "   4321       1    4321 Mon Dec 29 00:00:59 2025     0 Z    -  [engine] <defunct>\n";
-  assert.deepEqual(readPs(text), [{
+  assert.deepEqual(readPs(text, true), [{
     pid: 1,
     parent: 0,
     group: 1,
@@ -27,7 +28,7 @@ Deno.test("linux facts: a process line of ps, with its control group and its arg
     scope: "",
     commandLine: "[engine] <defunct>",
   }]);
-  assert.equal(readPs("USER PID\n"), null);
+  assert.equal(readPs("USER PID\n", true), null);
 });
 
 Deno.test("linux facts: who listens, and that nobody tells who", () => {

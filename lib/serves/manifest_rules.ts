@@ -72,6 +72,10 @@ export const MANIFEST_RULES: readonly Rule[] = [
             ? [at(index, ["env", place], "duplicate_env", "named already; remove it")]
             : []
         ),
+        ...(names.length > 0 &&
+            ["launchd", "windows-task"].includes(textAt(serve, "supervisor") ?? "")
+          ? [at(index, ["env"], "not_allowed", "this supervisor reads no file of variables")]
+          : []),
         ...(names.length > 0 && !has
           ? [at(index, ["env_file"], "missing", "name the file that holds the values of `env`")]
           : []),
@@ -86,7 +90,8 @@ export const MANIFEST_RULES: readonly Rule[] = [
     holds: "A native program is named by its path: no search path stands between.",
     find: each((serve, index) => {
       const [program] = listAt(serve, "argv");
-      const isPath = typeof program !== "string" || /^(\/|[A-Za-z]:\\)/.test(program);
+      const isPath = textAt(serve, "runtime") === "docker" || typeof program !== "string" ||
+        /^(\/|[A-Za-z]:\\)/.test(program);
       return isPath ? [] : [at(index, ["argv", 0], "malformed", "expected an absolute path")];
     }),
   },

@@ -302,11 +302,18 @@ export class NativeDriver implements Driver {
 
 /** Why `main` is not the declared program; a script shows its interpreter in front. */
 function otherProgram(serve: NativeServe, main: ProcessFact): string | null {
-  const declared = serve.argv.join(" ");
-  const { commandLine } = main;
+  const declared = unquoted(serve.argv.join(" "));
+  const commandLine = unquoted(main.commandLine);
+  // A program that gave itself a title shows no arguments; its unit was compared all the same.
+  if (!/(^|\s)(\/|[A-Za-z]:\\)/.test(commandLine)) return null;
   return commandLine === declared || commandLine.endsWith(` ${declared}`)
     ? null
     : "the unit runs another program, or other arguments, than `argv`";
+}
+
+/** Windows shows the quotes that a program was started with. */
+function unquoted(text: string): string {
+  return text.replaceAll('"', "");
 }
 
 function instanceOf({ unit, members }: View, main: ProcessFact): Instance {

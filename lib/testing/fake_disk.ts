@@ -140,7 +140,7 @@ export class FakeDisk {
         promised(() => {
           this.moment();
           const { whole } = read();
-          if (this.full) throw new Error("ENOSPC");
+          if (this.full) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
           const line = new TextEncoder().encode(encodeLine(entry));
           put(joined(whole, line.subarray(0, line.length >> 1)));
           this.moment();

@@ -19,6 +19,7 @@ import type {
 } from "../serves/driver.ts";
 import { claimOf, type Serve, servedModel } from "../serves/manifest_shape.ts";
 import type { DeviceUse, MemoryFacts } from "../serves/budget.ts";
+import type { ListenerFact } from "../serves/os_facts.ts";
 import type { Probe } from "../serves/probe.ts";
 
 /** What the engine of a serve does in a test. */
@@ -97,7 +98,9 @@ export class SimulatedHost {
 
   /** What the programs that tell of memory would say now. Unified: `total` less what runs. */
   memory(total: number): MemoryFacts {
-    const devices = new Map<string, DeviceUse>();
+    const devices = new Map<string, DeviceUse>(
+      ["gpu-0", "gpu-1"].map((id) => [id, { usedMib: 0, processes: [] }]),
+    );
     let available = total;
     const add = (device: string, pid: number | null, mib: number) => {
       const { usedMib, processes } = devices.get(device) ?? { usedMib: 0, processes: [] };
@@ -120,9 +123,22 @@ export class SimulatedHost {
     return { devices, availableMib: available };
   }
 
+  /** Who listens. */
+  get listeners(): readonly ListenerFact[] {
+    return this.running.flatMap((name) => {
+      const life = this.#life(name);
+      return life === null ? [] : [{ port: life.serve.port, pid: life.pid }];
+    });
+  }
+
   /** Names of what runs, sorted. */
   get running(): readonly string[] {
     return [...this.#lives.keys()].filter((name) => this.#life(name) !== null).sort();
+  }
+
+  /** Somebody else takes the port of `serve`, and keeps it. */
+  leak(serve: Serve): void {
+    this.#leaked.set(serve.name, { pids: [], portHeldBy: 1, portFree: false });
   }
 
   /** Frees what a leaking serve left. */
@@ -186,6 +202,7 @@ export class SimulatedHost {
           const left = { pids: [life.pid], portHeldBy: life.pid, portFree: false };
           return { kind: "still_there", left, detail: "it did not end in its grace" };
         }
+        if (force && this.#leaked.get(serve.name)?.pids.length !== 0) this.clearLeak(serve.name);
         const left = this.#leaked.get(serve.name);
         if (left !== undefined) {
           return { kind: "still_there", left, detail: "something of it is left" };
@@ -257,7 +274,7 @@ export class SimulatedHost {
     const { name } = life.serve;
     this.crash(name, force ? { code: null, signal: "SIGKILL" } : { code: 0 });
     const { leavesChildren = false, leaksPort = false } = life.course;
-    if (force || !(leavesChildren || leaksPort)) return;
+    if (force || !(leavesChildren || leaksPort) || this.#leaked.has(name)) return;
     this.#leaked.set(name, {
       pids: leavesChildren ? [life.pid + 100_000] : [],
       portHeldBy: leaksPort ? life.pid + 100_000 : null,

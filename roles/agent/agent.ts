@@ -2,12 +2,15 @@
  * An agent at work, from opened state to drained stop.
  *
  *     open: lock ─> audit ─> ledger ─> settle what an earlier process left ─> listen
- *     stop: refuse new calls ─> running ones end, or are settled ─> listener closed ─> files closed
+ *           ─> go on with the change it left
+ *     stop: refuse new calls ─> running ones end, or are settled ─> the running step of a change ends
+ *           ─> listener closed ─> files closed
  *
  * @module
  */
 
 import type { Clock } from "../../lib/core/clock.ts";
+import type { Directories } from "../../lib/core/directories.ts";
 import { hex, type RandomBytes } from "../../lib/core/ids.ts";
 import type { TryLock } from "../../lib/core/lock.ts";
 import type { ReadPlainFile } from "../../lib/core/plain_file.ts";
@@ -24,14 +27,18 @@ import { LEDGER_MIGRATIONS } from "../../lib/operation/ledger_schema.ts";
 import type { Operation } from "../../lib/operation/operation.ts";
 import type { RunView } from "../../lib/operation/run_record.ts";
 import { Runner } from "../../lib/operation/runner.ts";
+import type { OpenChangeJournal } from "../../lib/serves/machines/store.ts";
 import { type AppParts, handle } from "./app.ts";
 import type { Roster } from "./clients.ts";
+import { type Changes, type HostServes, openChanges } from "./changes.ts";
 import type { AgentConfig } from "./config.ts";
 import type { FactPorts } from "./facts/fact.ts";
 import { configOperations } from "./operations/config.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
-import { routerOperations } from "./operations/router.ts";
+import { tokenOperations } from "./operations/tokens.ts";
+import { servesOperations } from "./operations/serves.ts";
+import type { ServesHost } from "./serves_host.ts";
 
 /** Everything an agent needs from outside. */
 export interface AgentPorts {
@@ -43,10 +50,18 @@ export interface AgentPorts {
   readonly readPlain: ReadPlainFile;
   readonly upstream: Upstream;
   readonly tryLock: TryLock;
+  readonly directories: Directories;
+  readonly openJournal: OpenChangeJournal;
+  /** The serves of this host, for changes; null when agent.toml names none. */
+  readonly serves: HostServes | null;
+  /** Opens the files and runtimes of this host's serves anew. */
+  readonly openServes: () => Promise<ServesHost | Refusal>;
   readonly listen: (
     at: { readonly hostname: string; readonly port: number },
     handler: (request: Request) => Promise<Response>,
   ) => { readonly kind: "listening"; readonly port: number; shutdown(): Promise<void> } | Refusal;
+  /** The environment that programs are given; nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
   /** The clients known now; null when loopback is trusted. */
   readonly roster: (() => Roster) | null;
   /** Operations besides those of this program; tests bring some. */
@@ -131,6 +146,11 @@ function listen(
   const epoch = hex(ports.random(16));
   const ledger = new Ledger(database, { clock, epoch });
   const topology = config.topology ?? null;
+  const changes: Changes = openChanges(config, {
+    ...ports,
+    files: ports.facts.files,
+    run: ports.facts.run,
+  });
   const catalogue: Catalogue = Catalogue.for(config.roles, [
     ...nodeOperations({
       node: config.node,
@@ -155,13 +175,14 @@ function listen(
       roles: config.roles,
       read: ports.readPlain,
     }),
-    ...routerOperations({
-      upstream: ports.upstream,
+    ...tokenOperations({
+      clock,
       files: ports.facts.files,
-      at: config.router === undefined
-        ? null
-        : { admin: config.router.admin, tokenFile: config.router.token_file ?? null },
+      tryLock: ports.tryLock,
+      path: config.auth.clients ?? null,
     }),
+    ...servesOperations({ node: config.node, open: ports.openServes }),
+    ...changes.operations,
     ...(ports.more ?? []),
   ]);
   const { reads, mutations, body_seconds, drain_seconds } = config.limits;
@@ -202,6 +223,8 @@ function listen(
   };
   const listener = ports.listen(config.listen, (request) => handle(parts, request));
   if (listener.kind === "refused") return listener;
+  // Not waited for: it may take as long as a model takes to load, and is told by `mode.status`.
+  const resumed = changes.resume();
   return {
     kind: "running",
     port: listener.port,
@@ -209,6 +232,8 @@ function listen(
     stop: async () => {
       remarks.info("stopping: {running} operations run", { running: runner.running });
       await runner.stop(drain_seconds * 1000);
+      await changes.stop();
+      await resumed;
       const over = new AbortController();
       const closed = listener.shutdown();
       await Promise.race([closed, clock.sleep(CLOSING_MS, over.signal).catch(() => {})]);

@@ -10,6 +10,7 @@ import { ID_PATTERN } from "../../lib/core/ids.ts";
 import type { Checked, Problem } from "../../lib/core/problem.ts";
 import { checkShape, fault } from "../../lib/document/shape.ts";
 import { readToml } from "../../lib/document/toml.ts";
+import { ROUTER_SUPERVISORS } from "../../lib/serves/machines/router_program.ts";
 import { RESOURCE_ROLES } from "../../lib/topology/vocabulary.ts";
 
 const whole = (least: number, most: number) => z.int().min(least).max(most);
@@ -36,6 +37,15 @@ const loopbackOrigin = z.string().transform((text, ctx) => {
   return z.NEVER;
 });
 
+const dockerSocket = z.string().transform((text, ctx) => {
+  const path = text.replace(/^unix:\/\//, "");
+  if (/^\//.test(path)) return path;
+  ctx.addIssue(
+    fault("docker_remote", "expected the path of a unix socket: an engine elsewhere is never used"),
+  );
+  return z.NEVER;
+});
+
 /** The whole file. */
 export const configShape = z.strictObject({
   schema: z.literal(1),
@@ -57,14 +67,39 @@ export const configShape = z.strictObject({
   router: z.strictObject({
     admin: loopbackOrigin.describe("The admin listener of the router on this host."),
     token_file: z.string().min(1).optional().describe(
-      "File with a router token of scope `observe`, mode 0600, relative to this file.",
+      "File with a router token, mode 0600, relative to this file: of scope `observe` to look, " +
+        "and `admin` for transitions and changes.",
     ),
+    config: z.string().min(1).optional().describe(
+      "The router.toml this agent may replace, relative to this file; needs `unit`.",
+    ),
+    program: z.array(z.string().min(1).max(1024)).min(1).max(64).default(["anvil-router"])
+      .describe("The installed router and its leading arguments: it judges configurations."),
+    supervisor: z.enum(ROUTER_SUPERVISORS).default("systemd").describe(
+      "What restarts the router.",
+    ),
+    unit: z.string().max(256).regex(
+      /^[A-Za-z0-9][A-Za-z0-9:_.@\/-]*$/,
+      "expected the name of a unit or job",
+    ).optional().describe("The router's unit, as anvil-router.service; needs `config`."),
   }).optional(),
   config: z.strictObject({
     roots: z.array(z.string().min(1)).min(1).max(8).default(["."]).describe(
       "Folders whose configuration files `config.*` tells of; relative to this file.",
     ),
   }).prefault({}),
+  serves: z.strictObject({
+    manifest: z.string().min(1).describe("This host's serves.toml, relative to this file."),
+    topology: z.string().min(1).describe(
+      "The installed view of the topology, relative to this file.",
+    ),
+    router: z.string().min(1).optional().describe(
+      "This host's router.toml, relative to this file: serves are held against its tiers.",
+    ),
+    docker_socket: dockerSocket.default("/run/docker.sock").describe(
+      "The unix socket of the engine on this host; nothing remote.",
+    ),
+  }).optional().describe("What this host serves; without it there is nothing to start."),
   limits: z.strictObject({
     reads: whole(1, 1024).default(32).describe("Reads and dry runs at once."),
     mutations: whole(1, 64).default(4).describe("Live mutations at once."),
@@ -89,7 +124,8 @@ export function readConfig(text: string): Checked<AgentConfig> {
   const shaped = checkShape(configShape, table.model);
   const problems: Problem[] = shaped.kind === "invalid" ? [...shaped.problems] : [];
   // Looked at also when other parts have no shape: one run shows all there is to mend.
-  const { listen, auth, roles } = table.model;
+  const { listen, auth, roles, router } = table.model;
+  problems.push(...loneKeys(router));
   const at = typeof listen === "string" ? parseIpAndPort(listen) : null;
   const written = typeof auth === "object" && auth !== null && "clients" in auth;
   if (at !== null && !written && !isLoopback(at.hostname)) {
@@ -110,4 +146,17 @@ export function readConfig(text: string): Checked<AgentConfig> {
   }
   if (shaped.kind === "invalid" || problems.length > 0) return { kind: "invalid", problems };
   return shaped;
+}
+
+/** A configuration that may be replaced but not restarted, or the other way round. */
+function loneKeys(router: unknown): Problem[] {
+  if (typeof router !== "object" || router === null) return [];
+  const has = (key: string) => Object.hasOwn(router, key);
+  if (has("config") === has("unit")) return [];
+  const [there, missing] = has("config") ? ["config", "unit"] : ["unit", "config"];
+  return [{
+    path: `router.${missing}`,
+    code: "missing",
+    message: `required with \`${there}\`: what is written must be restarted too`,
+  }];
 }

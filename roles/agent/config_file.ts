@@ -24,15 +24,27 @@ export async function loadConfig(path: string): Promise<Checked<AgentConfig>> {
   if (text === null) return unreadable("not_utf8", "the file is not UTF-8 text");
   const checked = readConfig(text);
   if (checked.kind === "invalid") return checked;
-  const { auth, router, state, config } = checked.model;
+  const { auth, router, serves, state, config } = checked.model;
   const model: AgentConfig = {
     ...checked.model,
     state: beside(path, state),
     config: { roots: config.roots.map((root) => beside(path, root)) },
     auth: auth.clients === undefined ? auth : { clients: beside(path, auth.clients) },
-    ...(router?.token_file === undefined
-      ? {}
-      : { router: { ...router, token_file: beside(path, router.token_file) } }),
+    ...(router === undefined ? {} : {
+      router: {
+        ...router,
+        ...(router.token_file === undefined ? {} : { token_file: beside(path, router.token_file) }),
+        ...(router.config === undefined ? {} : { config: beside(path, router.config) }),
+      },
+    }),
+    ...(serves === undefined ? {} : {
+      serves: {
+        ...serves,
+        manifest: beside(path, serves.manifest),
+        topology: beside(path, serves.topology),
+        ...(serves.router === undefined ? {} : { router: beside(path, serves.router) }),
+      },
+    }),
   };
   return { kind: "ok", model };
 }

@@ -6,12 +6,14 @@
 
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
+import { bootstrapRoutes } from "./commands/bootstrap.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
 import { homeRoutes } from "./commands/home.ts";
 import { nodeRoutes } from "./commands/node.ts";
 import { opRoutes } from "./commands/op.ts";
 import { schemaCommand } from "./commands/schema.ts";
+import { tokensRoutes } from "./commands/tokens.ts";
 import { topologyRoutes } from "./commands/topology.ts";
 import type { Operator } from "./operator.ts";
 
@@ -28,6 +30,8 @@ export function operatorApp(operator: Operator) {
         fleet: fleetRoutes(operator),
         node: nodeRoutes(operator),
         op: opRoutes(operator),
+        tokens: tokensRoutes(operator),
+        bootstrap: bootstrapRoutes(operator),
         schema: schemaCommand,
         doctor: doctorCommand(operator),
         completions: completionsCommand(NAME),

@@ -8,10 +8,11 @@ import type { Ask } from "../../lib/dispatch/ask.ts";
 import { CatalogueShelf } from "../../lib/dispatch/catalogue_shelf.ts";
 import { answerBytesFor, fanOut, MOST_AT_ONCE } from "../../lib/dispatch/fan_out.ts";
 import type { Outcome } from "../../lib/dispatch/outcome.ts";
-import { type Plan, planDispatch } from "../../lib/dispatch/plan.ts";
+import { type Plan, planDispatch, type PlannedHost } from "../../lib/dispatch/plan.ts";
 import { findToken, type TokenSources } from "../../lib/dispatch/token_source.ts";
 import { visit } from "../../lib/dispatch/visit.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
+import type { Secret } from "../../lib/core/secret.ts";
 import { within } from "../../lib/host/paths.ts";
 import type { ProgramContext } from "../../lib/terminal/program.ts";
 import { type FleetIndex, indexFleet } from "../../lib/topology/fleet_index.ts";
@@ -27,6 +28,8 @@ export interface Ready {
   readonly index: FleetIndex;
   readonly plan: Plan;
   readonly tokens: TokenSources;
+  /** The folder of the token store; null when none is known. */
+  readonly store: string | null;
   /** PEM texts. */
   readonly authorities: readonly string[];
 }
@@ -78,12 +81,49 @@ export async function prepareDispatch(
     index,
     plan,
     authorities,
+    store,
     tokens: {
       files: operator.ports.files,
       tokenFile: flags.tokenFile ?? null,
       environment: environmentToken,
       storePath: store === null ? null : (name) => within(store, name),
     },
+  };
+}
+
+/** Asks one host of a plan; `secret` stands in for the token that would be looked up. */
+export type Visitor = (
+  host: PlannedHost,
+  ask: Ask,
+  signal: AbortSignal,
+  secret?: Secret,
+) => Promise<Outcome | null>;
+
+/** What visits the hosts of a plan, with one shelf of catalogues for all of them. */
+export function visitorOf(
+  operator: Operator,
+  { plan, tokens, authorities }: Ready,
+  flags: Pick<DispatchFlags, "connectTimeout" | "timeout">,
+  onMutation: () => void,
+): Visitor {
+  const ports = {
+    clock: operator.ports.clock,
+    open: operator.dispatch.open(authorities),
+    catalogues: new CatalogueShelf(operator.ports.sha256),
+    onMutation,
+  };
+  const limits = {
+    connectMs: flags.connectTimeout * 1000,
+    proofMs: PROOF_MS,
+    askMs: flags.timeout === undefined ? null : flags.timeout * 1000,
+    mostBytes: answerBytesFor(plan.hosts.length),
+  };
+  return (host, ask, signal, secret) => {
+    const token = () =>
+      secret === undefined
+        ? findToken(tokens, host.token)
+        : Promise.resolve({ kind: "ok", secret } as const);
+    return visit({ ...ports, token }, host, ask, limits, signal);
   };
 }
 
@@ -96,30 +136,33 @@ export async function runDispatch(
   ask: Ask,
   onMutation: () => void = () => {},
 ): Promise<Dispatched> {
-  const { index, plan, tokens, authorities } = ready;
-  const { clock } = operator.ports;
+  const visitor = visitorOf(operator, ready, flags, onMutation);
+  return await runVisits(
+    context,
+    operator,
+    ready,
+    { json: flags.json, atOnce: MOST_AT_ONCE },
+    (host, signal) => visitor(host, ask, signal),
+  );
+}
+
+/** Visits every host of the plan in some way, and gathers what came of it. */
+export async function runVisits(
+  context: ProgramContext,
+  operator: Operator,
+  { index, plan }: Ready,
+  { json, atOnce }: { readonly json: boolean; readonly atOnce: number },
+  each: (host: PlannedHost, signal: AbortSignal) => Promise<Outcome | null>,
+): Promise<Dispatched> {
   const stop = new AbortController();
   const ignore = operator.dispatch.onStop(() => stop.abort());
-  const progress = new Progress(context.terminal, plan.hosts.length, flags.json);
-  const ports = {
-    clock,
-    open: operator.dispatch.open(authorities),
-    token: ({ token }: { readonly token: string }) => findToken(tokens, token),
-    catalogues: new CatalogueShelf(operator.ports.sha256),
-    onMutation,
-  };
-  const limits = {
-    connectMs: flags.connectTimeout * 1000,
-    proofMs: PROOF_MS,
-    askMs: flags.timeout === undefined ? null : flags.timeout * 1000,
-    mostBytes: answerBytesFor(plan.hosts.length),
-  };
+  const progress = new Progress(context.terminal, plan.hosts.length, json);
   try {
-    const gave = await fanOut(
-      plan.hosts,
-      (host) => visit(ports, host, ask, limits, stop.signal),
-      { atOnce: MOST_AT_ONCE, signal: stop.signal, onGave: (outcome) => progress.tell(outcome) },
-    );
+    const gave = await fanOut(plan.hosts, (host) => each(host, stop.signal), {
+      atOnce,
+      signal: stop.signal,
+      onGave: (outcome) => progress.tell(outcome),
+    });
     return {
       index,
       plan,

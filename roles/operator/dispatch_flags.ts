@@ -7,6 +7,8 @@
 import { parseTarget, type Target } from "../../lib/topology/resolve.ts";
 import { RESOURCE_ROLES } from "../../lib/topology/vocabulary.ts";
 import { type FleetFlags, HOME_FLAG, JSON_FLAG } from "./flags.ts";
+import { fleetSource } from "./fleet_source.ts";
+import type { Operator } from "./operator.ts";
 
 /** What they all take. */
 export interface DispatchFlags extends FleetFlags {
@@ -23,16 +25,25 @@ export interface DispatchFlags extends FleetFlags {
 const text = (brief: string, placeholder: string) =>
   ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
 
-/** `--target`. */
-export const TARGET_FLAG = {
-  kind: "parsed",
-  parse: targetOf,
-  proposeCompletions: (partial: string) =>
-    ["all", "host:", ...RESOURCE_ROLES.map((role) => `role:${role}`)]
-      .filter((one) => one.startsWith(partial)),
-  brief: "host:<id>, role:<role> or all",
-  placeholder: "TARGET",
-} as const;
+/** `--target`; completed with the hosts of the home's live topology. */
+export function targetFlag(operator: Operator) {
+  return {
+    kind: "parsed",
+    parse: targetOf,
+    proposeCompletions: async (partial: string) => {
+      const source = await fleetSource(operator, undefined, undefined);
+      const hosts = source.kind === "fleet" ? Object.keys(source.fleet.hosts) : [];
+      return [
+        "all",
+        ...hosts.map((id) => `host:${id}`),
+        ...RESOURCE_ROLES.map((one) => `role:${one}`),
+      ]
+        .filter((one) => one.startsWith(partial));
+    },
+    brief: "host:<id>, role:<role> or all",
+    placeholder: "TARGET",
+  } as const;
+}
 
 /** The flags. */
 export const DISPATCH_FLAGS = {

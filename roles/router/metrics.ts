@@ -5,11 +5,12 @@
  * @module
  */
 
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Gauge, Registry } from "prom-client";
 import type { FailureCode } from "../../lib/relay/failure.ts";
 import type { Core } from "./core.ts";
 import type { Decision } from "./decision.ts";
 import type { Decisions } from "./decisions.ts";
+import { Spread, Tally } from "./tallies.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 /** Label value where a request named no tier. */
@@ -25,31 +26,31 @@ export interface MetricsPorts {
 /** The metrics of one router. */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #requests = new Counter({
+  readonly #requests = new Tally({
     name: "anvil_router_requests_total",
     help: "Requests that ended, by how they ended.",
     labelNames: ["tier", "dialect", "outcome", "code"] as const,
     registers: [this.#registry],
   });
-  readonly #dispatched = new Counter({
+  readonly #dispatched = new Tally({
     name: "anvil_router_dispatches_total",
     help: "Requests of which any byte may have reached a member.",
     labelNames: ["tier", "member"] as const,
     registers: [this.#registry],
   });
-  readonly #turnedAway = new Counter({
+  readonly #turnedAway = new Tally({
     name: "anvil_router_turned_away_total",
     help: "Refused before they were a model request: no HTTP, no such path, no token for a list.",
     labelNames: ["code"] as const,
     registers: [this.#registry],
   });
-  readonly #bytes = new Counter({
+  readonly #bytes = new Tally({
     name: "anvil_router_body_bytes_total",
     help: "Body bytes received from and sent to clients.",
     labelNames: ["tier", "direction"] as const,
     registers: [this.#registry],
   });
-  readonly #tokens = new Counter({
+  readonly #tokens = new Tally({
     name: "anvil_router_tokens_total",
     help: "Tokens as the members stated them.",
     labelNames: ["tier", "direction"] as const,
@@ -103,27 +104,30 @@ export class Metrics {
 
   /** Counts a request that was refused before it was an exchange. */
   turnedAway(code: FailureCode): void {
-    this.#turnedAway.inc({ code });
+    this.#turnedAway.add(code, 1, () => ({ code }));
   }
 
   /** Takes one ended request in. */
   take(decision: Decision): void {
+    const { outcome, bytes_in, bytes_out, ttft_ms, queue_ms } = decision;
     const tier = decision.tier ?? NONE;
-    this.#requests.inc({
-      tier,
-      dialect: decision.dialect ?? NONE,
-      outcome: decision.outcome,
-      code: decision.code ?? NONE,
-    });
-    if (decision.dispatched === 1) this.#dispatched.inc({ tier, member: decision.member ?? NONE });
-    this.#bytes.inc({ tier, direction: "in" }, decision.bytes_in);
-    this.#bytes.inc({ tier, direction: "out" }, decision.bytes_out);
+    const dialect = decision.dialect ?? NONE;
+    const code = decision.code ?? NONE;
+    this.#requests.add(
+      `${tier} ${dialect} ${outcome} ${code}`,
+      1,
+      () => ({ tier, dialect, outcome, code }),
+    );
+    if (decision.dispatched === 1) {
+      const member = decision.member ?? NONE;
+      this.#dispatched.add(`${tier} ${member}`, 1, () => ({ tier, member }));
+    }
+    inAndOut(this.#bytes, tier, bytes_in, bytes_out);
     const { input_tokens = null, output_tokens = null } = decision.usage ?? {};
-    if (input_tokens !== null) this.#tokens.inc({ tier, direction: "in" }, input_tokens);
-    if (output_tokens !== null) this.#tokens.inc({ tier, direction: "out" }, output_tokens);
-    this.#duration.observe({ tier }, decision.duration_ms / 1000);
-    if (decision.ttft_ms !== null) this.#firstByte.observe({ tier }, decision.ttft_ms / 1000);
-    if (decision.queue_ms !== null) this.#queue.observe({ tier }, decision.queue_ms / 1000);
+    inAndOut(this.#tokens, tier, input_tokens, output_tokens);
+    this.#duration.note(tier, decision.duration_ms / 1000);
+    if (ttft_ms !== null) this.#firstByte.note(tier, ttft_ms / 1000);
+    if (queue_ms !== null) this.#queue.note(tier, queue_ms / 1000);
   }
 
   /** All metrics, and the content type they have. */
@@ -131,8 +135,8 @@ export class Metrics {
     return { body: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 
-  #histogram(what: string, help: string): Histogram<"tier"> {
-    return new Histogram({
+  #histogram(what: string, help: string): Spread {
+    return new Spread({
       name: `anvil_router_${what}_seconds`,
       help,
       labelNames: ["tier"] as const,
@@ -168,4 +172,14 @@ export class Metrics {
       },
     });
   }
+}
+
+function inAndOut(
+  tally: Tally<"tier" | "direction">,
+  tier: string,
+  into: number | null,
+  out: number | null,
+): void {
+  if (into !== null) tally.add(`${tier} in`, into, () => ({ tier, direction: "in" }));
+  if (out !== null) tally.add(`${tier} out`, out, () => ({ tier, direction: "out" }));
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
-import { type NodeScript, problem, SimulatedNode } from "../fixtures/node.ts";
-import { agentClientsToml, startAgentRig, TOKENS } from "../support/agent.ts";
+import { selfSigned } from "../fixtures/certificate.ts";
+import { json, type NodeScript, problem, SimulatedNode } from "../fixtures/node.ts";
+import { lampOperation, startAgentRig, TOKENS } from "../support/agent.ts";
 import { CANARY, dispatchRig } from "../support/dispatch.ts";
 import { freePort } from "../support/free_port.ts";
 
@@ -10,7 +12,6 @@ const LIGHT = ["op", "call", "lamp.light", "--input", '{"lamp":"hall"}'] as cons
 Deno.test("five nodes: a real agent, one down, another node, a token refused, a stranger's 401", async () => {
   await using folder = await tempDir();
   await using agent = await startAgentRig(folder.path);
-  assert.ok(agentClientsToml().includes("reader"));
   await using other = new SimulatedNode("elsewhere");
   await using strict = new SimulatedNode(
     "strict",
@@ -276,4 +277,122 @@ Deno.test("a plan is bound to the topology it was decided on", async () => {
   assert.equal(other.code, 1);
   assert.deepEqual(other.problems.map(({ code }) => code), ["topology_changed"]);
   assert.equal(node.connections, before);
+});
+
+Deno.test("TLS where the transport declares it: by a known authority, or nothing is sent", async () => {
+  const { cert, key } = await selfSigned("127.0.0.1");
+  await using node = new SimulatedNode("n", () => null, true, { cert, key });
+  await using rig = await dispatchRig([["n", node.port]]);
+  const topology = rig.folder.at("topology.toml");
+  const text = await Deno.readTextFile(topology);
+  await Deno.writeTextFile(topology, text.replace("http://", "https://"));
+  const stranger = await rig.data(...LIGHT, "--target", "all", "--recover-via-ssh");
+  assert.deepEqual(stranger.outcomes.map(({ code, not_sent }) => [code, not_sent]), [
+    ["tls_refused", true],
+  ]);
+  assert.equal(stranger.problems.at(-1)?.code, "ssh_not_permitted");
+  assert.equal(node.requests.length, 0);
+  await Deno.writeTextFile(rig.folder.at("ca.pem"), cert);
+  const known = await rig.data(...LIGHT, "--target", "all", "--ca", rig.folder.at("ca.pem"));
+  assert.deepEqual(known.outcomes.map(({ outcome }) => outcome), ["done"]);
+  const none = await rig.data(...LIGHT, "--target", "all", "--ca", topology);
+  assert.deepEqual(none.problems.map(({ code }) => code), ["ca_unusable"]);
+});
+
+Deno.test("an answer that holds the token is told without it, and so is a refusal", async () => {
+  for (
+    const reply of [
+      json({ operation: "node.facts", dry_run: false, known: false, result: { echo: CANARY } }),
+      problem(422, "input_invalid", { detail: `what is ${CANARY}?`, next_step: CANARY }),
+      problem(409, "key_conflict", { run: { id: CANARY } }),
+    ]
+  ) {
+    await using node = new SimulatedNode("n", atPost(() => reply));
+    await using rig = await dispatchRig([["n", node.port]]);
+    for (const more of [[], ["--json"]]) {
+      const { out, err } = await rig.run("op", "call", "node.facts", "--target", "all", ...more);
+      assert.ok(!`${out}${err}`.includes("CANARY"), `${out}${err}`);
+      assert.ok(`${out}${err}`.includes("[secret]") || more.length === 0);
+    }
+  }
+});
+
+Deno.test("the same key again joins a run that is not over, and runs nothing twice", async () => {
+  await using folder = await tempDir();
+  const lamps = folder.at("lamps");
+  const gate = Promise.withResolvers<void>();
+  const lamp = lampOperation(lamps, async (moment) => {
+    if (moment === "before_effect") await gate.promise;
+  });
+  await using agent = await startAgentRig(folder.path, [lamp]);
+  await using rig = await dispatchRig([["gpu-a", agent.agent.port]], { "gpu-a": TOKENS.all });
+  const first = await rig.data(...LIGHT, "--target", "all", "--timeout", "0.3");
+  assert.deepEqual(first.outcomes.map(({ outcome, code }) => [outcome, code]), [
+    ["may_have_executed", "answer_late"],
+  ]);
+  const again = ["--key", first.key ?? ""];
+  const joined = rig.data(...LIGHT, "--target", "all", ...again);
+  gate.resolve();
+  const [one] = (await joined).outcomes;
+  assert.deepEqual([one?.outcome, one?.known, one?.result], ["done", true, { lit: "hall" }]);
+  const other = ["op", "call", "lamp.light", "--input", '{"lamp":"attic"}', "--target", "all"];
+  const conflict = await rig.data(...other, ...again);
+  assert.deepEqual(conflict.outcomes.map(({ outcome, code }) => [outcome, code]), [
+    ["refused", "key_conflict"],
+  ]);
+  assert.equal(await Deno.readTextFile(lamps), "hall\n");
+  const id = String(one?.run?.["id"]);
+  const status = await rig.data("op", "status", id, "--target", "host:gpu-a");
+  assert.equal(status.outcomes[0]?.result?.["state"], "done");
+});
+
+Deno.test("input: from a file, strictly; wrong input is exit 2 and asks nobody", async () => {
+  await using node = new SimulatedNode("n");
+  await using rig = await dispatchRig([["n", node.port]]);
+  await Deno.writeTextFile(rig.folder.at("input.json"), '{"lamp":"from a file"}');
+  const call = (input: string) =>
+    rig.data("op", "call", "lamp.light", "--target", "all", "--input", input);
+  const done = await call(`@${rig.folder.at("input.json")}`);
+  assert.deepEqual(done.outcomes[0]?.result?.["input"], { lamp: "from a file" });
+  const before = node.connections;
+  for (
+    const [input, code] of [
+      ['{"a":1,"a":2}', "json_duplicate_key"],
+      ["NaN", "json_malformed"],
+      ["[".repeat(200), "json_too_deep"],
+      [`@${rig.folder.at("none.json")}`, "file_absent"],
+    ] as const
+  ) {
+    const told = await call(input);
+    assert.equal(told.code, 2);
+    assert.deepEqual(told.problems.map((one) => one.code), [code]);
+  }
+  assert.equal(node.connections, before);
+});
+
+Deno.test("the envelope has the shape that its schema says, whatever the outcomes", async () => {
+  const path = new URL("../../fleet/schemas/envelope.schema.json", import.meta.url);
+  const schema = z.fromJSONSchema(JSON.parse(await Deno.readTextFile(path)));
+  await using node = new SimulatedNode("n");
+  await using rig = await dispatchRig([["n", node.port], ["down", freePort()]]);
+  for (
+    const words of [
+      ["op", "list"],
+      [...LIGHT],
+      [...LIGHT, "--dry-run", "--recover-via-ssh"],
+      ["node", "health"],
+      ["fleet", "status"],
+      ["fleet", "versions", "--require-all"],
+      ["tokens", "list"],
+      ["tokens", "rotate", "--dry-run"],
+      ["tokens", "revoke"],
+      ["op", "call", "node.facts", "--token-file", "x"],
+    ]
+  ) {
+    const { code, out } = await rig.run(...words, "--target", "all", "--json");
+    const checked = schema.safeParse(JSON.parse(out));
+    assert.ok(checked.success, `${words.join(" ")}: ${JSON.stringify(checked.error)}`);
+    assert.equal(JSON.parse(out).ok, code === 0, words.join(" "));
+    assert.equal(out.trimEnd().split("\n").length, 1);
+  }
 });

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
-import { nodeHealth, type NodeScript, SimulatedNode } from "../fixtures/node.ts";
+import { tempDir } from "../../lib/testing/temp_dir.ts";
+import { makeRepo } from "../fixtures/git_repo.ts";
+import { fleetToml, nodeHealth, type NodeScript, SimulatedNode } from "../fixtures/node.ts";
+import { operator } from "../fixtures/operator_cli.ts";
 import { dispatchRig, toldOf } from "../support/dispatch.ts";
 import { freePort } from "../support/free_port.ts";
 
@@ -97,4 +100,25 @@ Deno.test("node health and facts: for one host in whole, for many in a row each"
   assert.match(both.out, /^b +done /m);
   const told = toldOf(await rig.run("node", "health", "--target", "all", "--json"));
   assert.deepEqual(told.outcomes.map(({ result }) => result?.["node"]), ["a", "b"]);
+});
+
+Deno.test("with a home: its topology, its tokens, its hosts to complete, and where tokens are not", async () => {
+  await using folder = await tempDir();
+  await using node = new SimulatedNode("gpu-a");
+  const home = folder.at("home");
+  const repo = folder.at("repo");
+  await makeRepo(repo, { "topology.toml": fleetToml([["gpu-a", node.port]]) });
+  const made = await operator(home, "home", "materialize", "--repo", repo, "--rev", "HEAD");
+  assert.equal(made.code, 0, made.err);
+  const none = await operator(home, "node", "health", "--target", "host:gpu-a");
+  assert.match(none.err, /credential_missing: .*the token store: no file gpu-a/);
+  await Deno.mkdir(`${home}/tokens`);
+  await Deno.writeTextFile(`${home}/tokens/gpu-a`, "simulated-token", { mode: 0o600 });
+  const health = await operator(home, "node", "health", "--target", "host:gpu-a");
+  assert.equal(health.code, 0, health.err);
+  assert.equal((await operator(home, "fleet", "status")).code, 0);
+  // What the operator keeps in its home is no part of what was exported.
+  assert.equal((await operator(home, "home", "verify")).code, 0);
+  const proposed = await operator(home, "__complete", "op", "list", "--target", "host:");
+  assert.deepEqual(proposed.out, "host:gpu-a\n");
 });

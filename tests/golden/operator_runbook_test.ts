@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { OUTCOMES } from "../../lib/dispatch/outcome.ts";
 import { RULES } from "../../lib/topology/rules.ts";
+import { PAGE as REFERENCE, rendered } from "../../scripts/operator_reference.ts";
 import { filesUnder, textOf } from "../rooms/tree.ts";
 
 const PAGE = new URL("../../docs/runbooks/operator-codes.md", import.meta.url);
@@ -57,7 +59,7 @@ Deno.test("the operator's runbook has an entry for every code it prints, and for
   const codes = await printed();
   // One per place a code can stand in: the patterns still fit the sources.
   for (
-    const one of ["home_empty", "serve_on_reserved", "target_ambiguous", "submodule", "git_absent"]
+    const one of ["home_empty", "unknown_key", "target_ambiguous", "submodule", "git_absent"]
   ) assert.ok(codes.has(one), `${one} was not found in the sources`);
   const headings = matches(await Deno.readTextFile(PAGE), /^### `([^`]+)`$/gm);
   assert.deepEqual([...codes].filter((code) => !headings.includes(code)).sort(), []);
@@ -73,4 +75,11 @@ Deno.test("an entry of the operator's runbook has its three lines, and stands on
   }
   const all = entries.map((entry) => entry.split("\n")[0]);
   assert.deepEqual(all, [...new Set(all)], "two entries have one heading");
+});
+
+Deno.test("the commands of the operator's reference are what its help says", async () => {
+  const page = await Deno.readTextFile(REFERENCE);
+  assert.equal(page, rendered(page), "run scripts/operator_reference.ts");
+  const told = matches(page.split("## Outcomes")[1]?.split("\n## ")[0] ?? "", /^\| `([a-z_]+)`/gm);
+  assert.deepEqual(told, [...OUTCOMES]);
 });

@@ -84,9 +84,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: [...PURE, "serves"],
     packages: ["zod"],
   },
-  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"], planned: true },
-  adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
-  bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"] },
+  adoption: {
+    reach: "ports", // the drivers of backends, gates and probes act: decision 0070
+    imports: [...CORE, "generation"],
+    types: PURE,
+    packages: ["zod"],
+  },
+  bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"] },
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   home: {
     reach: "ports",
@@ -131,9 +136,9 @@ const ROLE: Room = {
 export const ROLES: Readonly<Record<string, Room>> = {
   router: ROLE,
   agent: ROLE,
-  adopter: { ...ROLE, planned: true },
-  receiver: { ...ROLE, planned: true },
-  publisher: { ...ROLE, planned: true },
+  adopter: ROLE,
+  receiver: ROLE,
+  publisher: ROLE,
   operator: ROLE,
 };
 

@@ -9,7 +9,9 @@ import { RosterFile } from "../../lib/credential/roster_file.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { tcpDial } from "../../lib/host/dial.ts";
 import { sha256 } from "../../lib/host/digest.ts";
+import { systemDirectories } from "../../lib/host/directories.ts";
 import { systemFiles } from "../../lib/host/files.ts";
+import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
 import { beside } from "../../lib/host/paths.ts";
 import { readPlainFile } from "../../lib/host/plain_file.ts";
@@ -19,6 +21,9 @@ import { serve } from "../../lib/host/serve.ts";
 import { defineMutation, type Operation } from "../../lib/operation/operation.ts";
 import { http1Upstream } from "../../lib/relay/http1.ts";
 import { type Agent, startAgent } from "../../roles/agent/agent.ts";
+import { type Refusal, refuse } from "../../lib/core/refusal.ts";
+import type { ServesHost } from "../../roles/agent/serves_host.ts";
+import type { HostServes } from "../../roles/agent/changes.ts";
 import { readClients } from "../../roles/agent/clients.ts";
 import { readConfig } from "../../roles/agent/config.ts";
 
@@ -106,8 +111,11 @@ export async function startAgentRig(
     readonly toml?: string;
     readonly roles?: readonly string[];
     readonly trusted?: boolean;
+    readonly serves?: HostServes;
+    readonly openServes?: () => Promise<ServesHost | Refusal>;
   } = {},
 ): Promise<AgentRig> {
+  const { openServes } = settings;
   const config = readConfig(agentToml(settings.toml, settings.roles));
   if (config.kind === "invalid") throw new Error(JSON.stringify(config.problems));
   await Deno.mkdir(`${folder}/state`, { recursive: true });
@@ -128,6 +136,7 @@ export async function startAgentRig(
   const agent = await startAgent({
     ...config.model,
     state: `${folder}/state`,
+    auth: settings.trusted === true ? {} : { clients: `${folder}/clients.toml` },
     config: { roots },
   }, {
     clock: systemClock,
@@ -138,11 +147,17 @@ export async function startAgentRig(
     readPlain: readPlainFile,
     upstream: http1Upstream(tcpDial, systemClock),
     tryLock,
+    directories: systemDirectories,
+    openJournal,
+    serves: settings.serves ?? null,
+    openServes: openServes ?? (() => Promise.resolve(refuse("serves_not_configured", "none here"))),
+    env: {},
     listen: (at, handler) => serve({ ...at, handler, onError: (error) => say("threw", { error }) }),
     roster: settings.trusted === true ? null : () => roster.model.roster,
     more,
   });
   if (agent.kind === "refused") throw new Error(`${agent.code}: ${agent.detail}`);
+  const following = roster.model.follow();
   const url = `http://127.0.0.1:${agent.port}`;
   const bearer = (token: string | null) =>
     token === null ? {} : { authorization: `Bearer ${token}` };
@@ -163,7 +178,11 @@ export async function startAgentRig(
         body: typeof body === "string" ? body : JSON.stringify(body),
       })),
     get: (path, token = TOKENS.all) => told(fetch(`${url}${path}`, { headers: bearer(token) })),
-    [Symbol.asyncDispose]: () => agent.stop(),
+    [Symbol.asyncDispose]: async () => {
+      roster.model.close();
+      await following;
+      await agent.stop();
+    },
   };
 }
 

@@ -24,69 +24,13 @@ import type { FakeDisk } from "../../lib/testing/fake_disk.ts";
 import { digestOf, FakeRouter } from "../../lib/testing/fake_router.ts";
 import { InstantClock } from "../../lib/testing/instant_clock.ts";
 import { SimulatedHost } from "../../lib/testing/simulated_driver.ts";
+import { FAKE_PORTS, manifestText, routerText } from "./change_texts.ts";
 
-const serve = (name: string, lines: string) => `
-[[serve]]
-name = "${name}"
-runtime = "native"
-argv = ["/opt/engine", "--port", "1"]
-cwd = "/opt"
-supervisor = "systemd-system"
-unit = "anvil-${name}.service"
-engine = "vllm"
-health = "/health"
-identity = { kind = "openai-models" }
-stop_grace_seconds = 5
-${lines}
-`;
-
-/** `chat` and `chat-next` compete, `studio` is an exclusive mode, `embed` is somebody else's. */
-export const MANIFEST = "schema = 1\n" +
-  serve(
-    "chat",
-    `capability = "llm.primary"\nport = 8001\ntier = "primary"\nresidency = "evictable"
-model = { id = "org/model", revision = "1" }\nmemory = { device = "gpu-0", mib = 60000 }`,
-  ) +
-  serve(
-    "chat-next",
-    `capability = "llm.primary"\nport = 8002\ntier = "primary"\nresidency = "on-demand"
-model = { id = "org/model-next", revision = "2" }\nmemory = { device = "gpu-0", mib = 70000 }`,
-  ) +
-  serve(
-    "studio",
-    `capability = "video"\nport = 8004\ntier = "video"\nresidency = "on-demand"\nmode = "studio"
-model = { id = "org/video", revision = "1" }\nmemory = { device = "gpu-0", mib = 80000 }`,
-  ) +
-  serve(
-    "embed",
-    `capability = "llm.embed"\nport = 8003\ntier = "embed"\nresidency = "resident"
-model = { id = "org/embed", revision = "1" }\nmemory = { device = "gpu-1", mib = 8000 }`,
-  );
-
+const MANIFEST = manifestText(FAKE_PORTS);
 /** The router's file, before. */
-export const ROUTER = `schema = 1
-node = "gpu-a"
-[[tiers]]
-id = "primary"
-served_model = "org/model"
-members = [{ id = "a", endpoint = "http://127.0.0.1:8001" }]
-[[tiers]]
-id = "embed"
-served_model = "org/embed"
-members = [{ id = "a", endpoint = "http://127.0.0.1:8003" }]
-[[tiers]]
-id = "video"
-served_model = "org/video"
-members = [{ id = "a", endpoint = "http://127.0.0.1:8004" }]
-[aliases]
-"llm.primary" = "primary"
-"llm.embed" = "embed"
-"video.make" = "video"
-`;
-
+export const ROUTER = routerText(FAKE_PORTS, "chat");
 /** The router's file in which `llm.primary` means the next model. */
-export const ROUTER_NEXT = ROUTER.replace('"org/model"', '"org/model-next"')
-  .replace("8001", "8002");
+export const ROUTER_NEXT = routerText(FAKE_PORTS, "next");
 
 const DEVICE_MIB = 96_000;
 const CONFIG = "/disk/etc/router.toml";
@@ -193,7 +137,8 @@ export class ChangeWorld {
       lockPath: "/disk/state/host.lock",
       store,
       router,
-      handsFor: () => hands,
+      handsFor: () => Promise.resolve(hands),
+      patience: { unreachableMs: 1000, restartMs: 1000, readmitMs: 1000, lookMs: 250 },
     });
     const survey: SurveyPorts = { facts: this.facts, hands, router };
     return { store, hands, router, conductor, survey };

@@ -15,6 +15,8 @@ import { DockerEngine } from "../../lib/serves/docker_engine.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname.replace(/\/$/, "");
 const START_MS = 40_000;
+/** One question to the engine; shorter than outside of tests, so that a frozen one is noticed soon. */
+const DEADLINE_MS = 4000;
 
 /** One engine. */
 export class DockerRig implements AsyncDisposable {
@@ -30,7 +32,7 @@ export class DockerRig implements AsyncDisposable {
     this.folder = folder;
     this.socket = `${folder}/docker.sock`;
     this.#upstream = http1Upstream(unixDial(this.socket), systemClock);
-    this.engine = new DockerEngine(this.#upstream, systemClock);
+    this.engine = new DockerEngine(this.#upstream, systemClock, DEADLINE_MS);
   }
 
   /** Starts one, or says why this machine does not let us. */

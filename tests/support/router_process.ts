@@ -34,9 +34,12 @@ export class RouterProcess implements AsyncDisposable {
     this.finished = this.#follow();
   }
 
-  /** Starts `anvil-router run router.toml` in `folder` and waits until it listens. */
-  static async start(folder: string, { waitReady = true } = {}): Promise<RouterProcess> {
-    const command = await roleCommand("router", folder, ["run", "router.toml"]);
+  /** Starts `anvil-router run router.toml`, or `command`, in `folder` and waits until it listens. */
+  static async start(
+    folder: string,
+    { waitReady = true, command }: { waitReady?: boolean; command?: Deno.Command } = {},
+  ): Promise<RouterProcess> {
+    command ??= await roleCommand("router", folder, ["run", "router.toml"]);
     const router = new RouterProcess(folder, command.spawn());
     try {
       await until("the router listens", () => router.#findPorts(), 30_000);

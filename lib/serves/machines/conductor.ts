@@ -36,7 +36,7 @@ export interface ConductorPorts {
   readonly lockPath: string;
   readonly store: ChangeStore;
   readonly router: Pick<RouterPorts, "admin" | "program"> | null;
-  readonly handsFor: (serves: readonly Serve[]) => ServeHands;
+  readonly handsFor: (serves: readonly Serve[]) => Promise<ServeHands | Refusal>;
   readonly patience?: Patience;
 }
 
@@ -74,7 +74,12 @@ export function planDigest(plan: Plan): string {
 export class Conductor {
   readonly #ports: ConductorPorts;
   readonly #stop = new AbortController();
-  #live: { readonly id: string; cancelled: boolean; readonly over: Promise<unknown> } | null = null;
+  #live: {
+    readonly id: string;
+    /** Aborted when it is to turn back. */
+    readonly turn: AbortController;
+    readonly over: Promise<unknown>;
+  } | null = null;
 
   constructor(ports: ConductorPorts) {
     this.#ports = ports;
@@ -147,13 +152,13 @@ export class Conductor {
   /** Asks the live change to turn back; false when there is none. */
   cancel(): boolean {
     if (this.#live === null) return false;
-    this.#live.cancelled = true;
+    this.#live.turn.abort();
     return true;
   }
 
   /** Stops working after the step that is being carried out now; the next start goes on. */
   async stop(): Promise<void> {
-    this.#stop.abort("agent_stopping");
+    this.#stop.abort(STOPPING);
     await this.#live?.over;
   }
 
@@ -196,19 +201,24 @@ export class Conductor {
     onStep: OnStep,
     signal: AbortSignal | null,
   ): Promise<ChangeEnd> {
-    const { store, remarks, patience = PATIENCE } = this.#ports;
+    const { store, remarks, handsFor, patience = PATIENCE } = this.#ports;
+    const hands = await handsFor(serves);
+    if ("kind" in hands) return hands;
     const opened = await store.open(id);
     if (opened.kind !== "open") {
       return refuse("journal_unavailable", `the journal of ${id} cannot be opened`, "see the log");
     }
     const { journal } = opened;
     const over = Promise.withResolvers<void>();
-    const live = { id, cancelled: false, over: over.promise };
-    this.#live = live;
-    const onCancel = () => live.cancelled = true;
-    signal?.addEventListener("abort", onCancel, { once: true });
-    if (signal?.aborted) onCancel();
-    const ports = this.#carryPorts(id, serves);
+    const turn = new AbortController();
+    this.#live = { id, turn, over: over.promise };
+    const onAbort = () => {
+      if (signal?.reason === STOPPING) this.#stop.abort(STOPPING);
+      else turn.abort();
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    const ports = this.#carryPorts(id, hands);
     let state: State = recordOf(id, await journal.read()).state;
     const follow: typeof TRANSACTION = {
       ...TRANSACTION,
@@ -216,11 +226,17 @@ export class Conductor {
     };
     try {
       await drive(follow, journal, async (step) => {
-        this.#stop.signal.throwIfAborted();
-        if (live.cancelled && state.at === "forward") return CANCELLED;
+        const stop = this.#stop.signal;
+        stop.throwIfAborted();
+        const forward = state.at === "forward";
+        if (forward && turn.signal.aborted) return CANCELLED;
         tell(onStep, id, step, "before");
         remarks.info("{change}: {step}", { change: id, step: stepText(step) });
-        const event = await carryOut(step, ports, patience, this.#stop.signal);
+        const until = forward ? AbortSignal.any([stop, turn.signal]) : stop;
+        const event = await carryOut(step, ports, patience, until).catch((error) => {
+          if (!forward || !turn.signal.aborted || stop.aborted) throw error;
+          return { ...CANCELLED, changed: true };
+        });
         if (event.kind === "failed") {
           const { code, detail } = event.failure;
           remarks.warn("{change}: {step} failed: {code}, {detail}", {
@@ -246,7 +262,7 @@ export class Conductor {
         ? { kind: "interrupted", id, detail }
         : refuse("journal_unavailable", "the change cannot be written down, so nothing was done");
     } finally {
-      signal?.removeEventListener("abort", onCancel);
+      signal?.removeEventListener("abort", onAbort);
       this.#live = null;
       over.resolve();
       await journal.close().catch(() => {});
@@ -254,12 +270,12 @@ export class Conductor {
     }
   }
 
-  #carryPorts(id: string, serves: readonly Serve[]): CarryPorts {
-    const { clock, router, handsFor, store } = this.#ports;
+  #carryPorts(id: string, hands: ServeHands): CarryPorts {
+    const { clock, router, store } = this.#ports;
     const none = refuse("router_not_configured", "this agent knows no router any more");
     return {
       clock,
-      serves: handsFor(serves),
+      serves: hands,
       config: store.config(id),
       router: router?.admin ?? {
         status: () => Promise.resolve({ ...none, code: "router_refused", changed: false }),
@@ -292,7 +308,10 @@ export class Conductor {
   }
 }
 
-const CANCELLED: Event = {
+/** The reason with which a runner that stops aborts what runs: not a wish to turn back. */
+const STOPPING = "agent_stopping";
+
+const CANCELLED: Extract<Event, { kind: "failed" }> = {
   kind: "failed",
   failure: { code: "change_cancelled", detail: "it was asked to turn back" },
   changed: false,

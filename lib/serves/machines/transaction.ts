@@ -131,7 +131,7 @@ function step(state: State, event: Event): State {
       }
       // The next start of the agent changes nothing here: a person was asked.
       return event.kind === "resumed" && event.by === "person"
-        ? { ...state, at: "back", tries: 0, ...assured(heldBack(state.todo)) }
+        ? { ...state, ...assured(heldBack(state.todo)), ...retried(state.todo) }
         : event.kind === "resumed"
         ? state
         : bug(state, event);
@@ -141,6 +141,13 @@ function step(state: State, event: Event): State {
     case "abandoned":
       return event.kind === "resumed" ? state : bug(state, event);
   }
+}
+
+/** Waiting again for a router that did not come helps nobody: it is restarted again first. */
+function retried(todo: readonly Step[]) {
+  const [next] = todo;
+  const again: Step[] = next?.do === "await" ? [{ do: "restart", digest: next.digest }] : [];
+  return { at: "back", tries: 0, todo: [...again, ...todo] } as const;
 }
 
 function forward({ run }: Pick<Begun, "run">, plan: Plan, done: number): State {

@@ -8,12 +8,16 @@ import { RosterFile } from "../../../lib/credential/roster_file.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
 import { tcpDial } from "../../../lib/host/dial.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
+import { systemDirectories } from "../../../lib/host/directories.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
+import { openJournal } from "../../../lib/host/journal.ts";
 import { tryLock } from "../../../lib/host/lock.ts";
 import { configureLog, log } from "../../../lib/host/log.ts";
 import { readPlainFile } from "../../../lib/host/plain_file.ts";
 import { runProcess } from "../../../lib/host/process.ts";
 import { systemRandom } from "../../../lib/host/random.ts";
+import { unixDial } from "../../../lib/host/unix_dial.ts";
+import { userId } from "../../../lib/host/paths.ts";
 import { serve } from "../../../lib/host/serve.ts";
 import { onStopSignal } from "../../../lib/host/signals.ts";
 import { http1Upstream } from "../../../lib/relay/http1.ts";
@@ -23,6 +27,8 @@ import {
   reportRefusal,
 } from "../../../lib/terminal/program.ts";
 import { startAgent } from "../agent.ts";
+import { hostServes } from "../host_serves.ts";
+import { openServes } from "../serves_host.ts";
 import { readClients } from "../clients.ts";
 import type { AgentConfig } from "../config.ts";
 import { loadConfig } from "../config_file.ts";
@@ -125,6 +131,18 @@ export function runCommand(build: Build) {
         remarks.info("{signal} received", { signal });
         asked.resolve();
       });
+      const upstream = http1Upstream(tcpDial, systemClock);
+      const docker = http1Upstream(
+        unixDial(config.serves?.docker_socket ?? "/nonexistent"),
+        systemClock,
+      );
+      const os = build.platform.split("-")[0] ?? "";
+      const opens = () =>
+        openServes(config, {
+          ...{ run: runProcess, files: systemFiles, clock: systemClock, tryLock, upstream, os },
+          dockerAt: () => docker,
+          uid: userId(),
+        });
       const agent = await startAgent(config, {
         clock: systemClock,
         random: systemRandom,
@@ -134,11 +152,16 @@ export function runCommand(build: Build) {
           run: runProcess,
           files: systemFiles,
           clock: systemClock,
-          os: build.platform.split("-")[0] ?? "",
+          os,
         },
         readPlain: readPlainFile,
-        upstream: http1Upstream(tcpDial, systemClock),
+        upstream,
         tryLock,
+        directories: systemDirectories,
+        openJournal,
+        serves: config.serves === undefined ? null : hostServes(config.node, opens, remarks),
+        openServes: opens,
+        env: {},
         listen: ({ hostname, port }, handler) =>
           serve({
             hostname,

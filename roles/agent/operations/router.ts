@@ -1,116 +1,111 @@
 /**
  * `router.status`: what the router on this host says of itself, through its admin listener.
+ * `router.transition`: what is asked of one of its tiers.
  *
  * @module
  */
 
 import { z } from "zod";
-import type { Json } from "../../../lib/core/canonical_json.ts";
-import type { Files } from "../../../lib/core/files.ts";
-import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
-import { Secret } from "../../../lib/core/secret.ts";
-import { readJson } from "../../../lib/core/strict_json.ts";
-import type { Endpoint, Upstream, UpstreamAnswer } from "../../../lib/relay/upstream.ts";
-import { defineRead, jsonShape, type Operation } from "../../../lib/operation/operation.ts";
+import { refuse } from "../../../lib/core/refusal.ts";
+import {
+  defineMutation,
+  defineRead,
+  jsonShape,
+  type Operation,
+} from "../../../lib/operation/operation.ts";
+import type { Observed, RouterRefusal } from "../../../lib/serves/machines/ports.ts";
+import type { RouterClient } from "../../../lib/serves/machines/router_client.ts";
 import { WITH_ROUTER } from "../host_roles.ts";
 
-/** Where the router is and how it is asked; null when this host's agent knows none. */
+/** How the router is asked; null when this host's agent knows none. */
 export interface RouterParts {
-  readonly upstream: Upstream;
-  readonly files: Files;
-  readonly at: { readonly admin: Endpoint; readonly tokenFile: string | null } | null;
+  readonly client: RouterClient | null;
+  /** The change that works on this host now; null when there is none. */
+  readonly change: () => string | null;
 }
 
-const MOST_ANSWER_BYTES = 4 * 1024 * 1024;
-const CONNECT_MS = 2000;
+/** A drain of an hour, and then some. */
+const TRANSITION_MS = 3_700_000;
 
-/** The one. */
-export function routerOperations(parts: RouterParts): Operation[] {
-  return [defineRead({
-    name: "router.status",
-    brief: "Tiers, members and aliases of the router on this host",
-    effect: "read",
-    roles: WITH_ROUTER,
-    deadlineMs: 10_000,
-    input: z.strictObject({}),
-    output: z.strictObject({ status: jsonShape }),
-    run: async (_input, { signal }) => {
-      if (parts.at === null) {
-        return refuse(
-          "router_not_configured",
-          "agent.toml names no router",
-          "add `[router]` with `admin` to agent.toml and restart the agent",
-        );
-      }
-      const token = await tokenOf(parts.files, parts.at.tokenFile);
-      if (token !== null && token.kind === "refused") return token;
-      const answer = await parts.upstream.send({
-        endpoint: parts.at.admin,
-        method: "GET",
-        target: "/v1/router/status",
-        headers: [
-          ["accept", "application/json"],
-          ...(token === null
-            ? []
-            : [["authorization", `Bearer ${token.secret.reveal()}`] as const]),
-        ],
-        body: { kind: "none" },
-        connectMs: CONNECT_MS,
-        signal,
-      });
-      const status = await statusOf(answer);
-      return "kind" in status ? status : { kind: "ok", value: status };
-    },
-  })];
+const NOT_CONFIGURED = refuse(
+  "router_not_configured",
+  "agent.toml names no router",
+  "add `[router]` with `admin` to agent.toml and restart the agent",
+);
+
+const observedShape = z.strictObject({
+  tier: z.string(),
+  intent: z.enum(["admit", "quiesce"]),
+  readiness: z.enum(["ready", "not_ready"]),
+  in_flight: z.int(),
+  drained: z.boolean(),
+  persisted: z.boolean(),
+});
+
+/** The two. */
+export function routerOperations({ client, change }: RouterParts): Operation[] {
+  return [
+    defineRead({
+      name: "router.status",
+      brief: "Tiers, members and aliases of the router on this host",
+      effect: "read",
+      roles: WITH_ROUTER,
+      deadlineMs: 10_000,
+      input: z.strictObject({}),
+      output: z.strictObject({ status: jsonShape }),
+      run: async (_input, { signal }) => {
+        if (client === null) return NOT_CONFIGURED;
+        const told = await client.statusJson(signal);
+        return "kind" in told ? told : { kind: "ok", value: { status: told.status } };
+      },
+    }),
+    defineMutation({
+      name: "router.transition",
+      brief: "Quiesce, drain or readmit one tier of the router on this host",
+      effect: "mutate",
+      destructive: false,
+      roles: WITH_ROUTER,
+      deadlineMs: TRANSITION_MS,
+      input: z.strictObject({
+        tier: z.string().min(1).max(256),
+        action: z.enum(["quiesce", "drain", "readmit"]),
+        timeout_seconds: z.int().min(0).max(3600).default(30).describe("How long a drain waits."),
+      }),
+      output: observedShape,
+      plan: async (wish, { signal }) => {
+        if (client === null) return NOT_CONFIGURED;
+        const { tier, action } = wish;
+        const told = await client.transition({ tier, action, dryRun: true }, signal);
+        return told.kind === "refused"
+          ? told
+          : { kind: "ok", value: { ...wish, now: observed(told) } };
+      },
+      run: async ({ tier, action, timeout_seconds }, { signal, step }) => {
+        if (client === null) return NOT_CONFIGURED;
+        const busy = change();
+        if (busy !== null) {
+          return refuse(
+            "host_busy",
+            `${busy} is working on this host`,
+            "wait for its end: see `promotion.status`",
+          );
+        }
+        step(`${action} ${tier}`, "unknown");
+        const told = await client.transition({ tier, action, seconds: timeout_seconds }, signal);
+        return told.kind === "refused" ? ended(told) : { kind: "ok", value: observed(told) };
+      },
+    }),
+  ];
 }
 
-async function tokenOf(
-  files: Files,
-  path: string | null,
-): Promise<{ readonly kind: "ok"; readonly secret: Secret } | Refusal | null> {
-  if (path === null) return null;
-  const privacy = await files.checkPrivate(path);
-  if (privacy.kind === "refused") return refuse("router_token_unusable", privacy.detail);
-  const read = await files.readBounded(path, 4096);
-  if (read.kind !== "ok") {
-    return refuse("router_token_unusable", "the router's token file cannot be read");
-  }
-  const text = new TextDecoder().decode(read.bytes).trim();
-  return /^[\x21-\x7e]+$/.test(text)
-    ? { kind: "ok", secret: new Secret(text) }
-    : refuse("router_token_unusable", "the router's token file does not hold one token");
+function observed({ tier, intent, readiness, inFlight, drained, persisted }: Observed) {
+  return { tier, intent, readiness, in_flight: inFlight, drained, persisted };
 }
 
-async function statusOf(answer: UpstreamAnswer): Promise<{ readonly status: Json } | Refusal> {
-  if (answer.kind === "failed") {
-    return refuse("router_unreachable", `the router did not answer: ${answer.code}`);
-  }
-  if (answer.status !== 200) {
-    answer.body.cancel();
-    return refuse(
-      "router_refused",
-      `the router answered with status ${answer.status}`,
-      answer.status === 401 || answer.status === 403
-        ? "give the agent a router token of scope `observe`"
-        : "look at the router's log",
-    );
-  }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    const read = await answer.body.read(new Uint8Array(16 * 1024));
-    if (read.kind === "end") break;
-    if (read.kind === "broken") return refuse("router_unreachable", "the router's answer was cut");
-    chunks.push(read.bytes.slice());
-    size += read.bytes.length;
-    if (size > MOST_ANSWER_BYTES) {
-      answer.body.cancel();
-      return refuse("router_refused", "the router's answer is too large");
-    }
-  }
-  const bytes = new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer());
-  const json = readJson(bytes, { bytes: MOST_ANSWER_BYTES, depth: 64, values: 1_000_000 });
-  return json.kind === "ok"
-    ? { status: json.value }
-    : refuse("router_refused", "the answer is not the router's: it is no JSON");
+/** A refusal promises that nothing was changed; the router does not always. */
+function ended(told: RouterRefusal) {
+  if (!told.changed) return told;
+  const { code, detail } = told;
+  const effect = code === "drain_timeout" ? "applied" as const : "unknown" as const;
+  return { kind: "failed" as const, code, detail, effect };
 }

@@ -7,7 +7,7 @@ import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { table } from "../../../lib/terminal/table.ts";
 import type { Target } from "../../../lib/topology/resolve.ts";
 import { type Dispatched, prepareDispatch, runDispatch } from "../dispatch.ts";
-import { DISPATCH_FLAGS, type DispatchFlags, TARGET_FLAG } from "../dispatch_flags.ts";
+import { DISPATCH_FLAGS, type DispatchFlags, targetFlag } from "../dispatch_flags.ts";
 import {
   type FleetRow,
   fleetRows,
@@ -73,7 +73,7 @@ interface View {
 function fleetCommand(operator: Operator, view: View) {
   return buildCommand<DispatchFlags & { readonly target: Target }, [], ProgramContext>({
     parameters: {
-      flags: { ...DISPATCH_FLAGS, target: { ...TARGET_FLAG, default: "all" } },
+      flags: { ...DISPATCH_FLAGS, target: { ...targetFlag(operator), default: "all" } },
     },
     docs: {
       brief: view.brief,

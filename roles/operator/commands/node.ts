@@ -10,7 +10,7 @@ import { table } from "../../../lib/terminal/table.ts";
 import type { Target } from "../../../lib/topology/resolve.ts";
 import { ageText } from "../age.ts";
 import { prepareDispatch, runDispatch } from "../dispatch.ts";
-import { DISPATCH_FLAGS, type DispatchFlags, TARGET_FLAG } from "../dispatch_flags.ts";
+import { DISPATCH_FLAGS, type DispatchFlags, targetFlag } from "../dispatch_flags.ts";
 import type { Operator } from "../operator.ts";
 import { reportOutcomes, shownJson } from "../outcome_report.ts";
 import { reportFailure } from "../report.ts";
@@ -53,7 +53,7 @@ interface Look {
 
 function lookCommand(operator: Operator, { brief, more, name, ask, show }: Look) {
   return buildCommand<DispatchFlags & { readonly target: Target }, [], ProgramContext>({
-    parameters: { flags: { ...DISPATCH_FLAGS, target: TARGET_FLAG } },
+    parameters: { flags: { ...DISPATCH_FLAGS, target: targetFlag(operator) } },
     docs: {
       brief,
       fullDescription: `${more}\n\nExamples:\n  anvil-operator node ${name} --target host:gpu-a\n` +

@@ -10,7 +10,7 @@ import { type ProgramContext, reportRefusal } from "../../../lib/terminal/progra
 import { table } from "../../../lib/terminal/table.ts";
 import type { Target } from "../../../lib/topology/resolve.ts";
 import { prepareDispatch, runDispatch } from "../dispatch.ts";
-import { DISPATCH_FLAGS, type DispatchFlags, TARGET_FLAG } from "../dispatch_flags.ts";
+import { DISPATCH_FLAGS, type DispatchFlags, targetFlag } from "../dispatch_flags.ts";
 import { readInput } from "../operation_input.ts";
 import type { Operator } from "../operator.ts";
 import { reportOutcomes, shownJson } from "../outcome_report.ts";
@@ -40,7 +40,7 @@ const RECOVER_FLAG = {
 
 function listCommand(operator: Operator) {
   return buildCommand<TargetFlags, [], ProgramContext>({
-    parameters: { flags: { ...DISPATCH_FLAGS, target: TARGET_FLAG } },
+    parameters: { flags: { ...DISPATCH_FLAGS, target: targetFlag(operator) } },
     docs: {
       brief: "List the operations that hosts have",
       fullDescription:
@@ -88,7 +88,7 @@ function callCommand(operator: Operator) {
     parameters: {
       flags: {
         ...DISPATCH_FLAGS,
-        target: TARGET_FLAG,
+        target: targetFlag(operator),
         input: {
           kind: "parsed",
           parse: String,
@@ -156,7 +156,7 @@ function callCommand(operator: Operator) {
 function statusCommand(operator: Operator) {
   return buildCommand<TargetFlags, [string], ProgramContext>({
     parameters: {
-      flags: { ...DISPATCH_FLAGS, target: TARGET_FLAG },
+      flags: { ...DISPATCH_FLAGS, target: targetFlag(operator) },
       positional: {
         kind: "tuple",
         parameters: [{ brief: "The id of a run", parse: runId, placeholder: "RUN" }],

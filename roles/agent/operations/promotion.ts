@@ -1,0 +1,127 @@
+/**
+ * `promotion.plan|apply|resume|status`: what an alias of this host's router means.
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { planPromotion } from "../../../lib/serves/machines/promotion.ts";
+import { defineMutation, defineRead, type Operation } from "../../../lib/operation/operation.ts";
+import {
+  applied,
+  CHANGE_HOSTS,
+  CHANGE_MS,
+  type ChangeParts,
+  changeShape,
+  changesOf,
+  digestShape,
+  drainShape,
+  ended,
+  journalled,
+  PLAN_MS,
+  planned,
+  plannedShape,
+  type Planner,
+  reachedShape,
+  surveyed,
+} from "./change.ts";
+
+const wishShape = z.strictObject({
+  alias: z.string().min(1).max(256).describe("The model name clients send."),
+  config: z.string().min(1).max(900_000).describe(
+    "The whole router.toml in which the alias means what it shall mean.",
+  ),
+  drain_seconds: drainShape,
+});
+
+/** The four. */
+export function promotionOperations(parts: ChangeParts): Operation[] {
+  return [
+    defineRead({
+      name: "promotion.plan",
+      brief: "The plan of giving an alias another model, with its digest; changes nothing",
+      effect: "read",
+      roles: CHANGE_HOSTS,
+      deadlineMs: PLAN_MS,
+      input: wishShape,
+      output: plannedShape,
+      run: (wish, { signal }) => planned(parts, promoting(wish), signal),
+    }),
+    defineMutation({
+      name: "promotion.apply",
+      brief: "Carry out a promotion that was planned and looked at",
+      effect: "mutate",
+      destructive: true,
+      roles: CHANGE_HOSTS,
+      deadlineMs: CHANGE_MS,
+      input: wishShape.extend({ plan: digestShape.describe("`digest` of the plan.") }),
+      output: reachedShape,
+      plan: async ({ plan: expected, ...wish }, { signal }) => {
+        const plan = await planned(parts, promoting(wish), signal);
+        if (plan.kind !== "ok") return plan;
+        return { kind: "ok", value: { ...plan.value, wish, expected } };
+      },
+      run: ({ expected, wish }, context) =>
+        applied(parts, { expected, make: promoting(wish), config: wish.config }, context),
+    }),
+    defineMutation({
+      name: "promotion.resume",
+      brief: "Go on with a change that is stuck or was interrupted, or end it as it stands",
+      effect: "mutate",
+      destructive: true,
+      roles: CHANGE_HOSTS,
+      deadlineMs: CHANGE_MS,
+      input: z.strictObject({
+        change: z.string().regex(/^\d{6}-[a-z]+$/, "expected a change, as 000007-promote"),
+        abandon: z.boolean().default(false).describe(
+          "Ends it as it stands: somebody has seen to it by hand.",
+        ),
+      }),
+      output: reachedShape,
+      plan: async (wish) => {
+        const record = await parts.store.record(wish.change);
+        if ("kind" in record) return record;
+        return { kind: "ok", value: { ...wish, state: record.state.at } };
+      },
+      run: async ({ change, abandon }, context) => {
+        const { conductor } = parts;
+        return abandon
+          ? given(await conductor.abandon(change, context.principal))
+          : ended(await conductor.resumeByPerson(change, journalled(context), context.signal));
+      },
+    }),
+    defineRead({
+      name: "promotion.status",
+      brief:
+        "Changes of this host, newest first: what was done, what is left, what stands against it",
+      effect: "read",
+      roles: CHANGE_HOSTS,
+      deadlineMs: 10_000,
+      input: z.strictObject({ most: z.int().min(1).max(64).default(5) }),
+      output: z.strictObject({ live: z.string().nullable(), changes: z.array(changeShape) }),
+      run: async ({ most }) => {
+        const changes = await changesOf(parts.store, most);
+        return changes.kind === "ok"
+          ? { kind: "ok", value: { live: parts.conductor.live, changes: changes.value } }
+          : changes;
+      },
+    }),
+  ];
+}
+
+function promoting(wish: z.infer<typeof wishShape>): Planner {
+  const { alias, config, drain_seconds } = wish;
+  return surveyed((seen, ports, signal) =>
+    planPromotion(seen, { alias, config, drainSeconds: drain_seconds }, ports, signal)
+  );
+}
+
+/** Ending a change by hand is what was asked for, so it is no failure. */
+function given(end: Parameters<typeof ended>[0]): ReturnType<typeof ended> {
+  return end.kind === "ended" && end.record.state.at === "abandoned"
+    ? {
+      kind: "ok",
+      value: { change: end.record.id, subject: end.record.state.plan.subject, steps: [] },
+    }
+    : ended(end);
+}

@@ -1,0 +1,260 @@
+/** `anvil-operator bootstrap plan|apply|status|rollback`. @module */
+
+import { buildCommand, buildRouteMap } from "@stricli/core";
+import { CODES } from "../../../lib/bootstrap/codes.ts";
+import {
+  type Plan,
+  planSha256,
+  planShape,
+  refuseDrift,
+  refuseUnauthorized,
+} from "../../../lib/bootstrap/plan.ts";
+import { type BootstrapReceipt, exitCodeOf } from "../../../lib/bootstrap/receipt.ts";
+import { type Answer, operationIdShape } from "../../../lib/bootstrap/requests.ts";
+import { canonicalJson, type Json } from "../../../lib/core/canonical_json.ts";
+import { newId } from "../../../lib/core/ids.ts";
+import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
+import { readJson } from "../../../lib/core/strict_json.ts";
+import type { ProgramContext } from "../../../lib/terminal/program.ts";
+import { applyPlan } from "../bootstrap/apply.ts";
+import {
+  attemptPorts,
+  type BootstrapFlags,
+  type PlanFlags,
+  reachHost,
+  resolvePlan,
+} from "../bootstrap/resolve_plan.ts";
+import { DISPATCH_FLAGS, targetFlag } from "../dispatch_flags.ts";
+import { BY_FLAG } from "../flags.ts";
+import type { Operator } from "../operator.ts";
+import { reportData, reportFailure } from "../report.ts";
+
+const text = (brief: string, placeholder: string) =>
+  ({ kind: "parsed", parse: String, brief, placeholder }) as const;
+const digest = (brief: string) => ({ ...text(brief, "HEX"), parse: digestOf }) as const;
+const flag = (brief: string) =>
+  ({ kind: "boolean", default: false, withNegated: false, brief }) as const;
+
+const hostFlags = (operator: Operator) => ({
+  ...DISPATCH_FLAGS,
+  target: { ...targetFlag(operator), brief: "host:<id>, one" },
+  key: text("The private key of the receiver's account", "FILE"),
+  recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
+} as const);
+
+const planFlags = (operator: Operator) => ({
+  ...hostFlags(operator),
+  bundle: text("The archive to install, as anvil-VERSION-PLATFORM.tar", "FILE"),
+  receiverBuild: digest("The build digest the receiver must have"),
+  expectCatalogue: digest("The catalogue digest the new agent must have"),
+} as const);
+
+/** The commands of bootstrap. */
+export function bootstrapRoutes(operator: Operator) {
+  return buildRouteMap({
+    routes: {
+      plan: planCommand(operator),
+      apply: applyCommand(operator),
+      status: statusCommand(operator),
+      rollback: rollbackCommand(operator),
+    },
+    docs: { brief: "Install the first agent of a declared host, through its receiver" },
+  });
+}
+
+function planCommand(operator: Operator) {
+  return buildCommand<PlanFlags, [], ProgramContext>({
+    parameters: { flags: planFlags(operator) },
+    docs: {
+      brief: "Say what applying would do; changes nothing on the host",
+      fullDescription:
+        "Prints the plan as canonical JSON: keep it, it is what `apply --plan` takes. The same state\n" +
+        "gives the same plan.",
+    },
+    async func(flags) {
+      const reached = await reachHost(operator, flags);
+      if (reached.kind !== "reached") return reportFailure(this, reached, flags.json);
+      const resolved = await resolvePlan(reached, operator, flags);
+      if (resolved.kind === "refused") return reportFailure(this, resolved, flags.json);
+      const { plan } = resolved;
+      const data = { plan, plan_sha256: planSha256(operator.ports.sha256, plan) };
+      reportData(this, data, () => `${canonicalJson(plan)}\n`, flags.json);
+    },
+  });
+}
+
+interface ApplyFlags extends PlanFlags {
+  readonly plan: string;
+  readonly confirm: boolean;
+  readonly operation?: string;
+  readonly acceptSeconds: number;
+  readonly by?: string;
+}
+
+function applyCommand(operator: Operator) {
+  return buildCommand<ApplyFlags, [], ProgramContext>({
+    parameters: {
+      flags: {
+        ...planFlags(operator),
+        plan: text("The plan that was looked at", "FILE"),
+        confirm: flag("Do it"),
+        operation: {
+          ...text("Go on with an operation that was interrupted", "ID"),
+          parse: operationOf,
+          optional: true,
+        },
+        acceptSeconds: {
+          ...text("How long the new agent may take to answer", "S"),
+          parse: Number,
+          default: "60",
+        },
+        by: BY_FLAG,
+      },
+    },
+    docs: {
+      brief: "Apply a plan, or roll back",
+      fullDescription:
+        "Resolves everything again and compares it with the plan before anything is staged. Ends\n" +
+        "accepted (0), refused or rolled back (1), or in manual recovery (3). The receipt is kept in\n" +
+        "the home, below bootstrap/receipts.",
+    },
+    async func(flags) {
+      const planned = await readPlanFile(operator, flags.plan);
+      if ("kind" in planned) return reportFailure(this, planned, flags.json);
+      const reached = await reachHost(operator, flags);
+      if (reached.kind !== "reached") return reportFailure(this, reached, flags.json);
+      const resolved = await resolvePlan(reached, operator, flags);
+      if (resolved.kind === "refused") return reportFailure(this, resolved, flags.json);
+      const refused = refuseDrift(planned, resolved.plan) ?? refuseUnauthorized(planned) ??
+        (flags.confirm ? null : refuse(
+          "confirm_required",
+          "this installs software on another host",
+          "look at the plan, then add --confirm",
+        ));
+      if (refused !== null) return reportFailure(this, refused, flags.json);
+      const applied = await applyPlan(attemptPorts(operator, reached, flags.acceptSeconds), {
+        plan: planned,
+        planDigest: planSha256(operator.ports.sha256, planned),
+        operationId: flags.operation ?? newId("boot", operator.dispatch.random),
+        bundle: resolved.bundle.bytes,
+        by: flags.by ?? operator.by,
+      });
+      if (applied.kind === "refused") return reportFailure(this, applied, flags.json);
+      const { receipt } = applied;
+      reportData(
+        this,
+        { ...receipt },
+        () => receiptLines(receipt),
+        flags.json,
+        exitCodeOf(receipt),
+      );
+    },
+  });
+}
+
+function statusCommand(operator: Operator) {
+  return buildCommand<BootstrapFlags & { readonly operation: string }, [], ProgramContext>({
+    parameters: {
+      flags: {
+        ...hostFlags(operator),
+        operation: { ...text("The operation", "ID"), parse: operationOf },
+      },
+    },
+    docs: { brief: "Say where an operation stands, as the receiver tells it" },
+    async func(flags) {
+      const reached = await reachHost(operator, flags);
+      if (reached.kind !== "reached") return reportFailure(this, reached, flags.json);
+      const operation_id = flags.operation;
+      const answer = await reached.ask({ protocol: 1, verb: "status", operation_id });
+      reportAnswer(this, answer, flags.json);
+    },
+  });
+}
+
+interface RollbackFlags extends BootstrapFlags {
+  readonly operation: string;
+  readonly confirm: boolean;
+  readonly because: (typeof CODES)[number];
+}
+
+function rollbackCommand(operator: Operator) {
+  return buildCommand<RollbackFlags, [], ProgramContext>({
+    parameters: {
+      flags: {
+        ...hostFlags(operator),
+        operation: { ...text("The operation", "ID"), parse: operationOf },
+        confirm: flag("Do it"),
+        because: {
+          kind: "enum",
+          values: CODES,
+          default: "acceptance_failed",
+          brief: "What went wrong",
+        },
+      },
+    },
+    docs: {
+      brief: "Go back, once, to the generation that was current before an operation",
+      fullDescription: "Whether the restored agent is the right one, look at afterwards: an\n" +
+        "attempted restore is not a success.",
+    },
+    async func(flags) {
+      if (!flags.confirm) {
+        const refused = refuse("confirm_required", "this changes another host", "add --confirm");
+        return reportFailure(this, refused, flags.json);
+      }
+      const reached = await reachHost(operator, flags);
+      if (reached.kind !== "reached") return reportFailure(this, reached, flags.json);
+      const identity = await reached.ask({
+        protocol: 1,
+        verb: "identity",
+        expected_node: reached.node,
+      });
+      if ("code" in identity || identity.ok !== true || identity.identity === undefined) {
+        return reportAnswer(this, identity, flags.json);
+      }
+      const answer = await reached.ask({
+        protocol: 1,
+        verb: "rollback",
+        operation_id: flags.operation,
+        config_digest: identity.identity.config_digest,
+        trigger_error_code: flags.because,
+      });
+      reportAnswer(this, answer, flags.json);
+    },
+  });
+}
+
+function reportAnswer(context: ProgramContext, answer: Answer | Refusal, json: boolean): void {
+  if (!("phase" in answer)) return reportFailure(context, answer, json);
+  const { operation_id, phase, error, unfinished } = answer;
+  const code = phase === "manual_recovery" ? 3 : answer.ok ? 0 : 1;
+  const lines = () =>
+    `${operation_id}: ${phase}${error === "none" ? "" : `, ${error}`}${
+      unfinished ? ", unfinished" : ""
+    }${answer.ok ? "" : `\nrefused: ${answer.code}`}\n`;
+  reportData(context, { ...answer } as Json, lines, json, code);
+}
+
+function receiptLines({ operation_id, phases, error }: BootstrapReceipt): string {
+  const lines = phases.map(({ phase, at }) => `  ${at}  ${phase}\n`).join("");
+  return `${operation_id}\n${lines}${error === null ? "" : `  ${error}\n`}`;
+}
+
+async function readPlanFile({ ports }: Operator, path: string): Promise<Plan | Refusal> {
+  const read = await ports.files.readBounded(path, 64 * 1024);
+  if (read.kind === "absent") return refuse("file_absent", "there is no file where --plan points");
+  if (read.kind === "refused") return read;
+  const json = readJson(read.bytes);
+  const parsed = json.kind === "ok" ? planShape.safeParse(json.value) : null;
+  return parsed?.data ?? refuse("plan_malformed", "the file holds no plan of this version");
+}
+
+function digestOf(value: string): string {
+  if (!/^[0-9a-f]{64}$/.test(value)) throw new SyntaxError("expected 64 lower-case hex digits");
+  return value;
+}
+
+function operationOf(value: string): string {
+  if (operationIdShape.safeParse(value).success) return value;
+  throw new SyntaxError("expected an operation's id, as boot-… of a receipt");
+}
