@@ -204,6 +204,7 @@ function answered(status: number, value: unknown): UpstreamAnswer {
     body: {
       framing: "length",
       ended: false,
+      holds: false,
       cancel: () => {},
       read: () => {
         const bytes = left;

@@ -14,14 +14,15 @@ class Child implements AsyncDisposable {
   #out = "";
 
   constructor(place: ChangePlace) {
-    this.#child = new Deno.Command(Deno.execPath(), {
+    const child = new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--quiet", CHILD, JSON.stringify(place)],
       stdin: "null",
       stdout: "piped",
       stderr: "inherit",
     }).spawn();
+    this.#child = child;
     this.#read = (async () => {
-      for await (const chunk of this.#child.stdout) this.#out += new TextDecoder().decode(chunk);
+      for await (const chunk of child.stdout) this.#out += new TextDecoder().decode(chunk);
     })();
   }
 
