@@ -140,6 +140,14 @@ Deno.test("lifecycle: a pause of the runtime is waited out", async () => {
   assert.equal((await passing(clock, up)).kind, "up");
 });
 
+Deno.test("lifecycle: a port that somebody has is told before anything is started", async () => {
+  const { clock, host } = fresh();
+  host.run({ ...SERVE, name: "stranger" });
+  const up = await passing(clock, lifecycleOf(clock, host).up(SERVE, () => {}, signal));
+  assert.ok(up.kind === "refused" && up.code === "port_taken", JSON.stringify(up));
+  assert.deepEqual(host.happened, []);
+});
+
 Deno.test("lifecycle: memory nobody measured refuses a start", async () => {
   const { clock, host } = fresh();
   const blind = dockerServe({ memory: { device: "gpu-9", mib: 1 } });
