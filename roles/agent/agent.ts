@@ -156,7 +156,11 @@ function listen(
       cancel: (id) => runner.cancel(id),
       isLive: (id) => runner.isLive(id),
     }),
-    ...servesOperations({ node: config.node, open: ports.openServes }),
+    ...servesOperations({
+      node: config.node,
+      open: ports.openServes,
+      change: changes.live,
+    }),
     ...changes.operations,
     ...(ports.more ?? []),
   ]);
