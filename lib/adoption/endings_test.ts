@@ -84,6 +84,30 @@ Deno.test("endings: off for two months in the middle: the offer has expired, not
   assert.deepEqual(rig.world.switches, []);
 });
 
+Deno.test("endings: taken back between switch and verdict: good probes do not prove it, it goes back", async () => {
+  const rig = rigOf();
+  rig.facts.probe = (current) => {
+    // The plug is pulled while it is probed, before the verdict is on record.
+    if (current === "new") rig.disk.dieAt(0);
+    return { state: "pass" };
+  };
+  await assert.rejects(() => rig.open().take(rig.began("new")), Died);
+  rig.disk.restart();
+  rig.facts.probe = () => ({ state: "pass" });
+  assert.equal(rig.world.current, "new");
+  await rig.open().note({
+    ...{ kind: "taken_back", channel: "rolling", sequence: 2, payload_digest: "d" },
+    ...{ withdrawn: ["new"], at: "2026-01-01T01:00:00.000Z" },
+  });
+  const slots = await recovered(rig);
+  assert.deepEqual(
+    [slots.last?.ending.kind, slots.last?.ending.code],
+    ["rolled-back", "candidate_withdrawn"],
+  );
+  assert.equal(slots.proven, null);
+  assert.equal(rig.world.current, "old");
+});
+
 Deno.test("endings: an old baseline is taken anew before the switch", async () => {
   const rig = rigOf();
   await diesAt(rig, 11);
