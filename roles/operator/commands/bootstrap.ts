@@ -24,7 +24,7 @@ import {
   reachHost,
   resolvePlan,
 } from "../bootstrap/resolve_plan.ts";
-import { DISPATCH_FLAGS, TARGET_FLAG } from "../dispatch_flags.ts";
+import { DISPATCH_FLAGS, targetFlag } from "../dispatch_flags.ts";
 import { BY_FLAG } from "../flags.ts";
 import type { Operator } from "../operator.ts";
 import { reportData, reportFailure } from "../report.ts";
@@ -35,19 +35,23 @@ const digest = (brief: string) => ({ ...text(brief, "HEX"), parse: digestOf }) a
 const flag = (brief: string) =>
   ({ kind: "boolean", default: false, withNegated: false, brief }) as const;
 
-const HOST_FLAGS = {
-  ...DISPATCH_FLAGS,
-  target: { ...TARGET_FLAG, brief: "host:<id>, one" },
-  key: text("The private key of the receiver's account", "FILE"),
-  recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
-} as const;
+function hostFlags(operator: Operator) {
+  return {
+    ...DISPATCH_FLAGS,
+    target: { ...targetFlag(operator), brief: "host:<id>, one" },
+    key: text("The private key of the receiver's account", "FILE"),
+    recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
+  } as const;
+}
 
-const PLAN_FLAGS = {
-  ...HOST_FLAGS,
-  bundle: text("The archive to install, as anvil-VERSION-PLATFORM.tar", "FILE"),
-  receiverBuild: digest("The build digest the receiver must have"),
-  expectCatalogue: digest("The catalogue digest the new agent must have"),
-} as const;
+function planFlags(operator: Operator) {
+  return {
+    ...hostFlags(operator),
+    bundle: text("The archive to install, as anvil-VERSION-PLATFORM.tar", "FILE"),
+    receiverBuild: digest("The build digest the receiver must have"),
+    expectCatalogue: digest("The catalogue digest the new agent must have"),
+  } as const;
+}
 
 /** The commands of bootstrap. */
 export function bootstrapRoutes(operator: Operator) {
@@ -64,7 +68,7 @@ export function bootstrapRoutes(operator: Operator) {
 
 function planCommand(operator: Operator) {
   return buildCommand<PlanFlags, [], ProgramContext>({
-    parameters: { flags: PLAN_FLAGS },
+    parameters: { flags: planFlags(operator) },
     docs: {
       brief: "Say what applying would do; changes nothing on the host",
       fullDescription:
@@ -95,7 +99,7 @@ function applyCommand(operator: Operator) {
   return buildCommand<ApplyFlags, [], ProgramContext>({
     parameters: {
       flags: {
-        ...PLAN_FLAGS,
+        ...planFlags(operator),
         plan: text("The plan that was looked at", "FILE"),
         confirm: flag("Do it"),
         operation: {
@@ -155,7 +159,10 @@ function applyCommand(operator: Operator) {
 function statusCommand(operator: Operator) {
   return buildCommand<BootstrapFlags & { readonly operation: string }, [], ProgramContext>({
     parameters: {
-      flags: { ...HOST_FLAGS, operation: { ...text("The operation", "ID"), parse: operationOf } },
+      flags: {
+        ...hostFlags(operator),
+        operation: { ...text("The operation", "ID"), parse: operationOf },
+      },
     },
     docs: { brief: "Say where an operation stands, as the receiver tells it" },
     async func(flags) {
@@ -178,7 +185,7 @@ function rollbackCommand(operator: Operator) {
   return buildCommand<RollbackFlags, [], ProgramContext>({
     parameters: {
       flags: {
-        ...HOST_FLAGS,
+        ...hostFlags(operator),
         operation: { ...text("The operation", "ID"), parse: operationOf },
         confirm: flag("Do it"),
         because: {
