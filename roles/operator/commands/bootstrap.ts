@@ -1,7 +1,6 @@
 /** `anvil-operator bootstrap plan|apply|status|rollback`. @module */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { CODES } from "../../../lib/bootstrap/codes.ts";
 import {
   type Plan,
   planSha256,
@@ -175,10 +174,19 @@ function statusCommand(operator: Operator) {
   });
 }
 
+/** What a person may say went wrong. */
+const REASONS = [
+  "acceptance_failed",
+  "activation_failed",
+  "restart_failed",
+  "restart_unknown",
+  "outcome_unknown",
+] as const;
+
 interface RollbackFlags extends BootstrapFlags {
   readonly operation: string;
   readonly confirm: boolean;
-  readonly because: (typeof CODES)[number];
+  readonly because: (typeof REASONS)[number];
 }
 
 function rollbackCommand(operator: Operator) {
@@ -190,7 +198,7 @@ function rollbackCommand(operator: Operator) {
         confirm: flag("Do it"),
         because: {
           kind: "enum",
-          values: CODES,
+          values: REASONS,
           default: "acceptance_failed",
           brief: "What went wrong",
         },
