@@ -181,7 +181,7 @@ export function rendered(page: string, runbook: string): string {
   );
 }
 
-function between(page: string, name: string, text: string): string {
+export function between(page: string, name: string, text: string): string {
   const start = `<!-- generated: ${name} -->\n`;
   const end = `<!-- generated: end ${name} -->\n`;
   const from = page.indexOf(start);
@@ -191,7 +191,7 @@ function between(page: string, name: string, text: string): string {
 }
 
 /** A Markdown table as the formatter writes it. */
-function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [headings, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
   const widths = headings.map((_, column) =>
     Math.max(3, ...cells.map((row) => row[column]?.length ?? 0))

@@ -6,8 +6,13 @@
  */
 
 import { SCHEMA_NAMES, schemaText } from "../roles/operator/schemas.ts";
+import { schemaText as adopterSchemaText } from "../roles/adopter/commands/check.ts";
 import { schemaText as agentSchemaText } from "../roles/agent/commands/schema.ts";
 import { schemaText as receiverSchemaText } from "../roles/receiver/commands/schema.ts";
+import {
+  SCHEMA_NAMES as PUBLISHER_SCHEMA_NAMES,
+  schemaText as publisherSchemaText,
+} from "../roles/publisher/commands/schema.ts";
 import { schemaText as routerSchemaText } from "../roles/router/commands/schema.ts";
 
 /** Every schema by its path in the project. */
@@ -18,6 +23,9 @@ export function schemaFiles(): ReadonlyMap<string, string> {
     ...(["router", "clients"] as const).map((name) =>
       [path(name), routerSchemaText(name)] as const
     ),
+    ...PUBLISHER_SCHEMA_NAMES.map((name) => [path(name), publisherSchemaText(name)] as const),
+    [path("adopter"), adopterSchemaText("adopter")],
+    [path("adopter-summary"), adopterSchemaText("summary")],
     [path("agent"), agentSchemaText("agent")],
     [path("agent-clients"), agentSchemaText("clients")],
     [path("receiver"), receiverSchemaText()],

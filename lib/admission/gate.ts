@@ -94,12 +94,6 @@ export function step(gate: Gate, event: GateEvent): GateEffect[] {
   }
 }
 
-/** When the oldest waiter's time is over, in monotonic milliseconds; null when nobody waits. */
-export function nextDeadline(gate: Gate): number | null {
-  for (const asked of gate.waiting.values()) return asked + gate.limits.queueSeconds * 1000;
-  return null;
-}
-
 function ask(gate: Gate, id: string, at: number): GateEffect[] {
   if (gate.leases.has(id) || gate.waiting.has(id)) throw new Error(`gate: ${id} asks twice`);
   if (gate.intent === "quiesce") return [refused(gate, id, "tier_quiesced")];

@@ -8,8 +8,8 @@
 export const MOST_AT_ONCE = 64;
 
 /** Bytes of all answers together that a fan-out may keep, and the least that one host may send. */
-const ALL_ANSWERS_BYTES = 128 * 1024 * 1024;
-const LEAST_ANSWER_BYTES = 64 * 1024;
+const ALL_ANSWERS_BYTES = 24 * 1024 * 1024;
+const LEAST_ANSWER_BYTES = 24 * 1024;
 const MOST_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** Bytes that the answer of each of `hosts` may have. */

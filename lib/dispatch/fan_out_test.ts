@@ -40,6 +40,6 @@ Deno.test("fan-out: after the signal nothing new is begun, what is begun is told
 
 Deno.test("fan-out: what all hosts may send together is bounded", () => {
   assert.equal(answerBytesFor(1), 16 * 1024 * 1024);
-  assert.equal(answerBytesFor(1000), Math.floor(128 * 1024 * 1024 / 1000));
-  assert.equal(answerBytesFor(100_000), 64 * 1024);
+  assert.equal(answerBytesFor(1000), Math.floor(24 * 1024 * 1024 / 1000));
+  assert.equal(answerBytesFor(100_000), 24 * 1024);
 });

@@ -21,6 +21,7 @@ import { fellBy, fellWith, type Stage } from "./failing.ts";
 import { done, fell, type Health, type Outcome } from "./outcome.ts";
 import type { PlannedHost } from "./plan.ts";
 import { NODE_HEADER, readReply, strangerOf } from "./reply.ts";
+import { withoutSecret } from "./without_secret.ts";
 
 /** What a visit needs. */
 export interface VisitPorts {
@@ -84,13 +85,6 @@ export async function visit(
   } finally {
     upstream.close();
   }
-}
-
-/** An answer that holds the token it was asked with is told without it. */
-function withoutSecret(outcome: Outcome, secret: Secret): Outcome {
-  const value = JSON.stringify(secret.reveal()).slice(1, -1);
-  const text = JSON.stringify(outcome);
-  return text.includes(value) ? JSON.parse(text.replaceAll(value, String(secret))) : outcome;
 }
 
 class Visit {

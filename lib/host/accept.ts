@@ -90,7 +90,12 @@ class TcpDoor implements Door {
       try {
         const conn = await this.#listener.accept();
         this.#accepted++;
-        conn.setNoDelay(true);
+        try {
+          conn.setNoDelay(true);
+        } catch {
+          conn.close(); // it was reset before we looked at it
+          continue;
+        }
         this.#options.take(new Accepted(conn));
       } catch (error) {
         if (this.#closed) return;

@@ -101,7 +101,7 @@ export function fetchUpstream(): Upstream {
 }
 
 /** Runs `make` with no proxy variable in the environment, and puts them back. */
-function withoutProxies<Made>(make: () => Made): Made {
+export function withoutProxies<Made>(make: () => Made): Made {
   const hidden = PROXY_VARIABLES.map((name) => [name, Deno.env.get(name)] as const);
   try {
     for (const [name] of hidden) Deno.env.delete(name);

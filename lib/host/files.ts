@@ -91,6 +91,17 @@ export async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<vo
   }
 }
 
+/** Removes a file, durably; one that is not there is fine. False: the operating system said no. */
+export async function removeFile(path: string): Promise<boolean> {
+  try {
+    await Deno.remove(path);
+    await syncDirectory(dirname(path));
+    return true;
+  } catch (error) {
+    return isAbsent(error);
+  }
+}
+
 /** Makes created and renamed names durable. Windows has no such call and needs none for NTFS. */
 export async function syncDirectory(path: string): Promise<void> {
   if (ON_WINDOWS) return;

@@ -117,7 +117,8 @@ class RotatingFile implements RecordFile {
       // An append costs several trips to another thread: the records of a moment go in one.
       if (!this.#hurried) await this.#gather();
       try {
-        await this.#append(encoder.encode(this.#queue.slice(0, BATCH).join("")));
+        const batch = this.#queue.slice(0, BATCH);
+        await this.#append(encoder.encode(batch.join("")), batch.length);
       } catch (error) {
         this.#rest(causeOf(error));
         break;
@@ -158,7 +159,7 @@ class RotatingFile implements RecordFile {
   }
 
   /** Takes each line off the queue once it is written whole: a half batch is not written twice. */
-  async #append(bytes: Uint8Array): Promise<void> {
+  async #append(bytes: Uint8Array, lines: number): Promise<void> {
     let file = await this.#current();
     const { size } = await file.stat();
     if (size > 0 && size + bytes.length > this.#options.maxFileBytes) {
@@ -169,7 +170,10 @@ class RotatingFile implements RecordFile {
     this.#torn = false;
     for (let written = 0; written < bytes.length;) {
       const took = await file.write(bytes.subarray(written));
-      this.#queue.splice(0, wholeLines(bytes.subarray(written, written + took)));
+      const whole = took === bytes.length
+        ? lines
+        : wholeLines(bytes.subarray(written, written + took));
+      this.#queue.splice(0, whole);
       written += took;
     }
   }

@@ -46,6 +46,18 @@ Deno.test("sqlite: a transaction that throws leaves nothing", async () => {
   assert.equal(database.all("SELECT * FROM t").length, 1);
 });
 
+Deno.test("sqlite: what is written soon is there, and what comes after it waits again", async () => {
+  await using dir = await tempDir();
+  using database = opened(dir.at("d"));
+  const level = () => database.get("PRAGMA synchronous")?.["synchronous"];
+  assert.equal(database.runSoon("INSERT INTO t (text) VALUES (?)", "one"), 1);
+  assert.equal(level(), 2);
+  assert.throws(() => database.runSoon("INSERT INTO t (text) VALUES (?)", null), /NOT NULL/);
+  assert.equal(level(), 2);
+  using other = opened(dir.at("d"));
+  assert.equal(other.all("SELECT * FROM t").length, 1);
+});
+
 Deno.test("sqlite: newer, damaged, misplaced and badly migrated are four refusals", async () => {
   await using dir = await tempDir();
   const code = (path: string, options: DatabaseOptions) => {

@@ -28,7 +28,7 @@ export function agentQuestion(port: number): string {
 /** What the agent may say of the port. */
 export const AGENT_PROOFS = ["proven", "differs", "absent", "undeclared", "unknown"] as const;
 /** What the agent may say of the serve's health path. */
-export const AGENT_HEALTHS = ["healthy", "unhealthy", "silent", "not_asked"] as const;
+export const AGENT_HEALTHS = ["healthy", "silent", "not_asked"] as const;
 
 /** Judges the agent's 200 answer, already bounded in size, against the pinned model name. */
 export function judgeAgent(pinned: string, text: string): Finding {
@@ -57,10 +57,7 @@ export function judgeAgent(pinned: string, text: string): Finding {
       const model = textOf(result, "model");
       if (model !== pinned) return { kind: "mismatch", observed: [model] };
       // A busy engine is not an unhealthy one: silence is weighed like that of any other probe.
-      if (health === "silent") return { kind: "silent" };
-      return health === "unhealthy"
-        ? { kind: "refused", detail: "its health path says no" }
-        : { kind: "match" };
+      return health === "silent" ? { kind: "silent" } : { kind: "match" };
     }
   }
 }

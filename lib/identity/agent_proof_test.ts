@@ -10,7 +10,6 @@ Deno.test("agent proof: only a proven process of the pinned model is a match", (
     [proven, { kind: "match" }],
     [{ ...proven, health: "not_asked" }, { kind: "match" }],
     [{ ...proven, health: "silent" }, { kind: "silent" }],
-    [{ ...proven, health: "unhealthy" }, { kind: "refused", detail: "its health path says no" }],
     [{ ...proven, model: "other" }, { kind: "mismatch", observed: ["other"] }],
     [{ ...proven, model: "other", health: "silent" }, { kind: "mismatch", observed: ["other"] }],
     [{ ...proven, model: null }, { kind: "mismatch", observed: [""] }],

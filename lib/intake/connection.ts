@@ -31,8 +31,6 @@ import { Turn, type TurnLine } from "./turn.ts";
 export interface ConnectionParts {
   readonly pieces: Pieces;
   readonly room: (size: number) => Uint8Array<ArrayBuffer>;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
   readonly date: () => string;
   /**
    * How long a connection may still wait for its last request, in milliseconds; null while answers
@@ -72,8 +70,8 @@ export class Connection implements BodySource, TurnLine {
   readonly #conn: AcceptedConn;
   readonly #parts: ConnectionParts;
   #state: State = "idle";
-  /** When the state began. */
-  #since: number;
+  /** When the state was first looked at: nothing on a request's way asks what time it is. */
+  #since: number | null = null;
   #served = 0;
   #buffer: Uint8Array<ArrayBuffer> = NONE;
   #start = 0;
@@ -81,8 +79,9 @@ export class Connection implements BodySource, TurnLine {
   readonly #search: RequestSearch = { start: 0, line: 0, lines: 0, at: 0, skipped: false };
   #reading = false;
   #turn: Turn | null = null;
-  /** When the write under way began; Infinity when there is none. */
-  #writingSince = Infinity;
+  #writing = false;
+  /** When the write under way was first looked at. */
+  #writingSince: number | null = null;
   #toBody: ((count: number | null) => void) | null = null;
   #goingAhead: Promise<unknown> | null = null;
   #expects = false;
@@ -92,7 +91,6 @@ export class Connection implements BodySource, TurnLine {
   constructor(conn: AcceptedConn, parts: ConnectionParts) {
     this.#conn = conn;
     this.#parts = parts;
-    this.#since = parts.now();
     this.#fill();
   }
 
@@ -112,9 +110,14 @@ export class Connection implements BodySource, TurnLine {
     return this.#end - this.#start;
   }
 
-  /** True while no request of it is being read or answered. */
+  /** True while it waits for a request. */
   get idle(): boolean {
     return this.#state === "idle";
+  }
+
+  /** True while a request of it is being read or answered. */
+  get busy(): boolean {
+    return this.#state === "head" || this.#state === "turn";
   }
 
   /** Breaks what is under way, as if the client had left. */
@@ -123,8 +126,10 @@ export class Connection implements BodySource, TurnLine {
     else this.close();
   }
 
-  /** Ends what has lasted too long. */
+  /** Ends what has lasted too long since it was first looked at. Never early. */
   expire(now: number, times: ConnectionTimes): void {
+    this.#since ??= now;
+    if (this.#writing) this.#writingSince ??= now;
     const spent = now - this.#since;
     switch (this.#state) {
       case "idle":
@@ -137,7 +142,7 @@ export class Connection implements BodySource, TurnLine {
         }
         return;
       case "turn":
-        if (now - this.#writingSince >= times.stallMs) this.#gone();
+        if (now - (this.#writingSince ?? now) >= times.stallMs) this.#gone();
         return;
       case "lingering":
         if (spent >= times.lingerMs) this.close();
@@ -239,7 +244,7 @@ export class Connection implements BodySource, TurnLine {
 
   #enter(state: State): void {
     this.#state = state;
-    this.#since = this.#parts.now();
+    this.#since = null;
   }
 
   readonly #filled = (count: number | null): void => {
@@ -363,11 +368,12 @@ export class Connection implements BodySource, TurnLine {
   }
 
   async #write(bytes: Uint8Array): Promise<boolean> {
-    this.#writingSince = this.#parts.now();
+    this.#writing = true;
+    this.#writingSince = null;
     try {
       let at = await this.#conn.write(bytes);
       while (at < bytes.length) at += await this.#conn.write(bytes.subarray(at));
-      this.#writingSince = Infinity;
+      this.#writing = false;
       return true;
     } catch {
       if (this.#state === "turn") this.#gone();

@@ -146,6 +146,7 @@ Deno.test("a body nobody read is never the next request; the answer comes before
   const slow = far.connect();
   slow.send(post("x".repeat(100)).slice(0, -50));
   await settle();
+  far.server.sweep();
   await far.clock.advance(6000);
   far.server.sweep();
   assert.equal(slow.closed, true);
@@ -331,6 +332,7 @@ Deno.test("time: for a head, between requests, and for a client that does not re
   stuck.stalled = true;
   stuck.send(GET);
   await settle();
+  server.sweep();
   await clock.advance(900);
   slow.send("T");
   await settle();
@@ -350,7 +352,8 @@ Deno.test("time: for a head, between requests, and for a client that does not re
   await clock.advance(3000);
   server.sweep();
   assert.equal(stuck.closed, true);
-  await settle();
+  await clock.advance(2000);
+  server.sweep();
   assert.equal(server.size, 0, "nor does one linger for ever");
 });
 

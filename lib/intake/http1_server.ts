@@ -9,12 +9,13 @@
  * @module
  */
 
+import { putByteText } from "../core/byte_text.ts";
 import type { Clock } from "../core/clock.ts";
 import { Slab } from "../core/slab.ts";
 import type { AcceptedConn, Answerer, HeadRefusal } from "./asked.ts";
 import { Connection, type ConnectionParts, type ConnectionTimes } from "./connection.ts";
 import { Pieces } from "./pieces.ts";
-import { putText, replyHead } from "./reply_head.ts";
+import { replyHead } from "./reply_head.ts";
 import type { RefusedHead } from "./request_head.ts";
 
 /** What a server is made of. */
@@ -58,7 +59,6 @@ export class Http1Server {
     this.#parts = {
       pieces: new Pieces(),
       room: (size) => this.#slab.take(size),
-      now: () => this.#clock.monotonic(),
       date: () => this.#now(),
       leaving: () => this.#leaving,
       answer: (turn) => parts.answer(turn, turn),
@@ -73,27 +73,33 @@ export class Http1Server {
     return this.#open.size;
   }
 
+  /** True while any connection has a request, read in part or being answered. */
+  get busy(): boolean {
+    for (const connection of this.#open) if (connection.busy) return true;
+    return false;
+  }
+
   /** Serves a connection to its end. */
   take(conn: AcceptedConn): void {
     this.#open.add(new Connection(conn, this.#parts));
   }
 
-  /** Ends what has lasted too long. To be called about once a second. */
+  /** Ends what has lasted too long. To be called several times a second. */
   sweep(): void {
     const now = this.#clock.monotonic();
     for (const connection of this.#open) connection.expire(now, this.#times);
   }
 
   /**
-   * From now on every answer says that its connection ends behind it. A connection that was told
-   * otherwise before waits `graceMs` for its next request.
+   * From now on every answer says that its connection ends behind it. With a `graceMs` above 0 a
+   * connection that was told otherwise before may wait for its last request, until `closeIdle`.
    */
   leave(graceMs: number): void {
     this.#leaving = graceMs;
     const { headMs, idleMs, stallMs } = this.#times;
     this.#times = {
       headMs: Math.min(headMs, Math.max(LEAVING_HEAD_MS, graceMs)),
-      idleMs: Math.min(idleMs, graceMs),
+      idleMs: graceMs === 0 ? 0 : idleMs,
       stallMs,
       lingerMs: LEAVING_LINGER_MS,
     };
@@ -128,7 +134,7 @@ export class Http1Server {
     const framing = { kind: "length", size: bytes.length } as const;
     const head = replyHead(status, headers, framing, "close", this.#now());
     const out = new Uint8Array(head.length + bytes.length);
-    out.set(bytes, putText(head, out, 0));
+    out.set(bytes, putByteText(head, out, 0));
     return out;
   }
 

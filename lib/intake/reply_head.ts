@@ -88,15 +88,3 @@ export function replyHead(
   if (connection !== null) text += `connection: ${connection}\r\n`;
   return `${text}\r\n`;
 }
-
-/** Writes `text` to `into` from `at` on, one byte per character; gives the offset behind it. */
-export function putText(text: string, into: Uint8Array, at: number): number {
-  for (let from = 0; from < text.length; from++) {
-    const code = text.charCodeAt(from);
-    if (code > 0xff || (code < 0x20 && code !== 9 && code !== 10 && code !== 13)) {
-      throw new Error("reply: a character that no header holds");
-    }
-    into[at + from] = code;
-  }
-  return at + text.length;
-}

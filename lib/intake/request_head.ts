@@ -10,6 +10,7 @@
  * @module
  */
 
+import { byteText } from "../core/byte_text.ts";
 import type { HeaderList } from "../relay/upstream.ts";
 import type { HeadRefusal } from "./asked.ts";
 
@@ -122,7 +123,7 @@ function classes(): Uint8Array {
 
 /** Reads the head in `bytes[start, end)`, which ends with its blank line. */
 export function parseRequestHead(bytes: Uint8Array, start: number, end: number): ParsedRequest {
-  const text = byteString(bytes, start, end);
+  const text = byteText(bytes, start, end);
   const lineEnd = text.indexOf("\r\n");
   const line = readRequestLine(text.slice(0, lineEnd));
   if ("kind" in line) return line;
@@ -282,14 +283,3 @@ const TOO_LARGE = refused(
   `the head is over ${HEAD_LIMIT / 1024} KiB or ${HEAD_LINES} lines`,
 );
 const TOO_LONG = refused("target_too_long", `the target is over ${TARGET_LIMIT / 1024} KiB`);
-
-/** One character per byte, as header values are; in slices, as `apply` takes so many arguments. */
-function byteString(bytes: Uint8Array, start: number, end: number): string {
-  const SLICE = 4096;
-  let text = "";
-  for (let at = start; at < end; at += SLICE) {
-    const slice = bytes.subarray(at, Math.min(at + SLICE, end));
-    text += String.fromCharCode.apply(null, slice as unknown as number[]);
-  }
-  return text;
-}

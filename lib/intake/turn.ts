@@ -9,10 +9,11 @@
  * @module
  */
 
+import { putByteText } from "../core/byte_text.ts";
 import type { HeaderList } from "../relay/upstream.ts";
 import type { Asked, Reply } from "./asked.ts";
 import type { Pieces } from "./pieces.ts";
-import { putText, type ReplyConnection, type ReplyFraming, replyHead } from "./reply_head.ts";
+import { type ReplyConnection, type ReplyFraming, replyHead } from "./reply_head.ts";
 import type { RequestBody } from "./request_body.ts";
 import type { RequestHead } from "./request_head.ts";
 import { RequestHeaders } from "./request_headers.ts";
@@ -199,8 +200,8 @@ export class Turn implements Asked, Reply {
     const total = head.length + prefix.length + (joined && size > 0 ? size + around : 0);
     const piece = this.#line.pieces.take();
     const out = total <= piece.length ? piece : new Uint8Array(total);
-    let at = putText(head, out, 0);
-    if (prefix !== "") at = putText(prefix, out, at);
+    let at = putByteText(head, out, 0);
+    if (prefix !== "") at = putByteText(prefix, out, at);
     if (payload !== null && joined && size > 0) {
       out.set(payload, at);
       at += size;

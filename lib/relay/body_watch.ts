@@ -5,6 +5,7 @@
  * @module
  */
 
+import { Slab } from "../core/slab.ts";
 import type { Dialect } from "./dialect.ts";
 import { JsonScan } from "./json_scan.ts";
 import { isWhole, StreamWatch } from "./stream_watch.ts";
@@ -40,7 +41,8 @@ export class BodyWatch {
   readonly #encoded: boolean;
   /** True when only the member's FIN says where the body ends. */
   readonly #unframed: boolean;
-  #tail = new Uint8Array(0);
+  #tail: Uint8Array | null = null;
+  #tailLength = 0;
 
   constructor(dialect: Dialect, headers: HeaderList, framing: ByteSource["framing"]) {
     this.#dialect = dialect;
@@ -107,7 +109,11 @@ export class BodyWatch {
 
   /** What the member stated of usage. */
   usage(): Usage | null {
-    if (this.#stream === null) return usageIn(decoder.decode(this.#tail));
+    if (this.#stream === null) {
+      return this.#tail === null
+        ? null
+        : usageIn(decoder.decode(this.#tail.subarray(0, this.#tailLength)));
+    }
     return this.#stream.end().data.reduce<Usage | null>(
       (known, line) => mergeUsage(known, usageIn(line)),
       null,
@@ -115,13 +121,14 @@ export class BodyWatch {
   }
 
   #keep(bytes: Uint8Array): void {
-    if (bytes.length >= TAIL) this.#tail = bytes.slice(-TAIL);
-    else {
-      const kept = this.#tail.subarray(Math.max(0, this.#tail.length + bytes.length - TAIL));
-      const tail = new Uint8Array(kept.length + bytes.length);
-      tail.set(kept);
-      tail.set(bytes, kept.length);
-      this.#tail = tail;
-    }
+    this.#tail ??= tails.take(TAIL);
+    const more = Math.min(bytes.length, TAIL);
+    const kept = Math.min(this.#tailLength, TAIL - more);
+    if (kept > 0) this.#tail.copyWithin(0, this.#tailLength - kept, this.#tailLength);
+    this.#tail.set(more === bytes.length ? bytes : bytes.subarray(bytes.length - more), kept);
+    this.#tailLength = kept + more;
   }
 }
+
+/** A buffer of its own would cost as much as the rest of the watch. */
+const tails = new Slab(64 * 1024);

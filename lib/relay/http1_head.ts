@@ -9,6 +9,7 @@
  * @module
  */
 
+import { byteText } from "../core/byte_text.ts";
 import type { HeaderList } from "./upstream.ts";
 
 /** Bytes of a head with the interim heads before it. */
@@ -74,7 +75,7 @@ export function findHeadEnd(bytes: Uint8Array, end: number, search: HeadSearch):
 
 /** Reads the head in `bytes[start, end)`, which ends with its blank line. */
 export function parseHead(bytes: Uint8Array, start: number, end: number): ParsedHead {
-  const lines = byteString(bytes, start, end - 4).split("\r\n");
+  const lines = byteText(bytes, start, end - 4).split("\r\n");
   const first = STATUS_LINE.exec(lines[0] as string);
   if (first === null) return malformed("the status line is not one of HTTP/1.0 or HTTP/1.1");
   const minor = first[1];
@@ -141,17 +142,4 @@ function withoutOws(value: string): string {
 
 function isOws(code: number): boolean {
   return code === 0x20 || code === 0x09;
-}
-
-/** One character per byte, as header values are; in slices, as `apply` takes so many arguments. */
-function byteString(bytes: Uint8Array, start: number, end: number): string {
-  const SLICE = 4096;
-  let text = "";
-  for (let at = start; at < end; at += SLICE) {
-    text += String.fromCharCode.apply(
-      null,
-      bytes.subarray(at, Math.min(at + SLICE, end)) as unknown as number[],
-    );
-  }
-  return text;
 }

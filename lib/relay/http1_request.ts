@@ -5,6 +5,7 @@
  * @module
  */
 
+import { putByteText } from "../core/byte_text.ts";
 import { MESSAGE_HEADERS } from "../core/message_headers.ts";
 import type { Endpoint, UpstreamAsk } from "./upstream.ts";
 
@@ -57,7 +58,6 @@ export function requestHead(
   else if (ask.method === "POST") text += "content-length: 0\r\n";
   text += "\r\n";
   const bytes = room(text.length + more);
-  // one byte per character: header values are byte strings, not UTF-8
-  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  putByteText(text, bytes, 0);
   return { bytes, length: text.length };
 }

@@ -1,13 +1,15 @@
 /**
  * launchd as the supervisor, in the session of the agent's user.
  *
- * Written from recorded output of `launchctl print`: no Mac was at hand.
+ * The form of `launchctl print` is that of transcripts others have published; no Mac was at hand.
  *
  * @module
  */
 
+import type { Files } from "../core/files.ts";
 import { refuse } from "../core/refusal.ts";
 import type { RunProcess } from "../core/process.ts";
+import type { Exit, Unknown } from "./driver.ts";
 import { lastLines } from "./log_lines.ts";
 import type { NativeServe } from "./manifest_shape.ts";
 import { notUnderstood, tell } from "./os_facts.ts";
@@ -15,10 +17,15 @@ import { familyOf, type Ordered, type SupervisorPort, type UnitFact } from "./su
 
 /** `launchctl print` of a job that is not there. */
 const NO_SUCH_JOB = 113;
+/** A log is read whole: let the system rotate it. */
+const MOST_LOG_BYTES = 16 * 1024 * 1024;
+/** There is no session of that user: nobody is logged in. */
+const NO_SESSION = 125;
 
 /** The supervisor. */
-export function launchd({ run, uid }: {
+export function launchd({ run, files, uid }: {
   readonly run: RunProcess;
+  readonly files: Pick<Files, "readBounded">;
   readonly uid: number;
 }): SupervisorPort {
   const target = (serve: NativeServe) => `gui/${uid}/${serve.unit}`;
@@ -39,6 +46,7 @@ export function launchd({ run, uid }: {
       const told = await print(serve, signal);
       if (told.kind === "unknown") return told;
       if (told.code === NO_SUCH_JOB) return { kind: "seen", value: ABSENT };
+      if (told.code === NO_SESSION) return LOGGED_OUT;
       if (told.code !== 0) return notUnderstood(`launchctl exited with ${told.code}`);
       const unit = readJob(told.text, serve);
       return unit === null
@@ -53,15 +61,21 @@ export function launchd({ run, uid }: {
       if (told.kind === "unknown") return told;
       const path = /^\tstdout path = (.*)$/m.exec(told.text)?.[1];
       if (path === undefined) return { kind: "logs", lines: [], truncated: false };
-      const tail = await tell(run, ["tail", "-n", String(bounds.lines), path], signal);
-      if (tail.kind === "unknown") return tail;
-      return tail.code === 0
-        ? lastLines(tail.text, bounds)
+      const read = await files.readBounded(path, MOST_LOG_BYTES);
+      if (read.kind === "refused") return notUnderstood(`the log of the job: ${read.detail}`);
+      return read.kind === "ok"
+        ? lastLines(new TextDecoder().decode(read.bytes), bounds)
         : { kind: "logs", lines: [], truncated: false }; // it has written nothing yet
     },
     members: (_serve, mainPid, table) => mainPid === null ? [] : familyOf(mainPid, table),
   };
 }
+
+const LOGGED_OUT: Unknown = {
+  kind: "unknown",
+  code: "runtime_unreachable",
+  detail: "the agent's user has no session on this Mac: log in, and stay logged in",
+};
 
 const ABSENT: UnitFact = {
   loaded: false,
@@ -95,8 +109,20 @@ export function readJob(text: string, serve: NativeServe): UnitFact | null {
     activity: state === "running" ? "running" : "stopped",
     mainPid: pid > 0 ? pid : null,
     life: null,
-    exit: code !== null && /^\d+$/.test(code)
-      ? { code: Number(code), signal: null, at: null, outOfMemory: false }
-      : null,
+    exit: exitOf(code, of("last terminating signal")),
+  };
+}
+
+/** `0`, `(never exited)`, or nothing beside `Terminated: 15`. */
+function exitOf(code: string | null, signal: string | null): Exit | null {
+  const killed = /: (\d+)$/.exec(signal ?? "")?.[1];
+  const known = code !== null && /^\d+/.test(code) ? Number.parseInt(code, 10) : null;
+  if (known === null && killed === undefined) return null;
+  const name = killed === "9" ? "SIGKILL" : killed === "15" ? "SIGTERM" : `signal ${killed}`;
+  return {
+    code: killed === undefined ? known : null,
+    signal: killed === undefined ? null : name,
+    at: null,
+    outOfMemory: false,
   };
 }

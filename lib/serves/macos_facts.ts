@@ -1,7 +1,7 @@
 /**
  * The facts of a Mac: `ps`, `lsof`, `vm_stat`, `stat`.
  *
- * Read from recorded output only: no Mac was at hand when this was written.
+ * By the forms that their manuals give: no Mac was at hand when this was written.
  *
  * @module
  */

@@ -90,7 +90,8 @@ export const MANIFEST_RULES: readonly Rule[] = [
     holds: "A native program is named by its path: no search path stands between.",
     find: each((serve, index) => {
       const [program] = listAt(serve, "argv");
-      const isPath = typeof program !== "string" || /^(\/|[A-Za-z]:\\)/.test(program);
+      const isPath = textAt(serve, "runtime") === "docker" || typeof program !== "string" ||
+        /^(\/|[A-Za-z]:\\)/.test(program);
       return isPath ? [] : [at(index, ["argv", 0], "malformed", "expected an absolute path")];
     }),
   },

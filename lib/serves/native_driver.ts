@@ -304,6 +304,8 @@ export class NativeDriver implements Driver {
 function otherProgram(serve: NativeServe, main: ProcessFact): string | null {
   const declared = unquoted(serve.argv.join(" "));
   const commandLine = unquoted(main.commandLine);
+  // A program that gave itself a title shows no arguments; its unit was compared all the same.
+  if (!/(^|\s)(\/|[A-Za-z]:\\)/.test(commandLine)) return null;
   return commandLine === declared || commandLine.endsWith(` ${declared}`)
     ? null
     : "the unit runs another program, or other arguments, than `argv`";

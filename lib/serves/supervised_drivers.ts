@@ -25,7 +25,7 @@ export function supervisedDrivers(parts: SupervisedParts): readonly Driver[] {
   return supervisors(parts).map((supervisor) => new NativeDriver({ ...parts, supervisor }));
 }
 
-function supervisors({ os, run, uid, facts }: SupervisedParts): readonly SupervisorPort[] {
+function supervisors({ os, run, uid, facts, files }: SupervisedParts): readonly SupervisorPort[] {
   switch (os) {
     case "linux":
       return [
@@ -33,7 +33,7 @@ function supervisors({ os, run, uid, facts }: SupervisedParts): readonly Supervi
         systemd({ run, manager: { kind: "system" } }),
       ];
     case "darwin":
-      return uid === null ? [] : [launchd({ run, uid })];
+      return uid === null ? [] : [launchd({ run, files, uid })];
     case "windows":
       return [windowsTask({ run, facts })];
     default:

@@ -2,7 +2,7 @@
  * The facts of a Windows host, by one fixed script of PowerShell each: nothing of a manifest ever
  * becomes a part of a script.
  *
- * Read from recorded output only: no Windows was at hand when this was written.
+ * By the forms that their documentation gives: no Windows was at hand when this was written.
  *
  * @module
  */

@@ -5,7 +5,7 @@
  * process table: the process whose command line is the declared one. Windows cannot ask a program
  * without a window to end: a stop without force is refused.
  *
- * Written from recorded output: no Windows was at hand.
+ * Written from its documentation: no Windows was at hand.
  *
  * @module
  */

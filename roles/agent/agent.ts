@@ -37,6 +37,7 @@ import { configOperations } from "./operations/config.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
 import { tokenOperations } from "./operations/tokens.ts";
+import { serveIdentityOperation } from "./operations/serve_identity.ts";
 import { servesOperations } from "./operations/serves.ts";
 import type { ServesHost } from "./serves_host.ts";
 
@@ -182,6 +183,7 @@ function listen(
       path: config.auth.clients ?? null,
     }),
     ...servesOperations({ node: config.node, open: ports.openServes }),
+    serveIdentityOperation({ node: config.node, open: ports.openServes }),
     ...changes.operations,
     ...(ports.more ?? []),
   ]);

@@ -14,6 +14,7 @@ import { auditRoutes } from "./commands/audit.ts";
 import { checkCommand } from "./commands/check.ts";
 import { runCommand } from "./commands/run.ts";
 import { schemaCommand } from "./commands/schema.ts";
+import { unitCommand } from "./commands/unit.ts";
 
 const build = systemBuild("anvil-agent");
 
@@ -23,6 +24,7 @@ const app = buildApplication(
       run: runCommand(build),
       check: checkCommand,
       schema: schemaCommand,
+      unit: unitCommand,
       tokens: tokensRoutesOf({
         name: "anvil-agent",
         scopes: ["node.*:read", "*:read", "operations.*", "*"],

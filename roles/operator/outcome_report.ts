@@ -98,7 +98,7 @@ export function reportOutcomes(
   const told = whole === undefined ? problems : [];
   for (const { path, code, message, next_step } of told) {
     const next = next_step === undefined ? "" : `\n  next: ${next_step}`;
-    context.terminal.err(`${path}: ${code}: ${message}${next}\n`);
+    context.terminal.err(harmless(`${path}: ${code}: ${message}${next}\n`));
   }
   const alone = whole === undefined && plan.hosts.length === 1 ? only : undefined;
   if (alone !== undefined && alone.kind !== "done") {
@@ -128,7 +128,12 @@ export function outcomeData(one: Outcome): Json {
 
 /** JSON over several lines, or in one that a cell holds. */
 export function shownJson(value: Json, alone: boolean): string {
-  if (alone) return `${JSON.stringify(value, null, 2)}\n`;
+  if (alone) return harmless(`${JSON.stringify(value, null, 2)}\n`);
   const line = JSON.stringify(value);
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+}
+
+/** What an agent says must not steer the terminal. Lines stay lines. */
+function harmless(text: string): string {
+  return text.replaceAll(/[^\n\P{Cc}]/gu, "\ufffd");
 }

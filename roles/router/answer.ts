@@ -66,10 +66,11 @@ export interface RelayParts {
   readonly family: Family;
   readonly requestId: string;
   readonly clock: Clock;
-  /** Sets when the exchange is cut short, and as what, unless set again before. */
-  readonly expireAt: (at: number, code: FailureCode) => void;
-  /** Monotonic milliseconds by which the first byte must be there. */
-  readonly firstByteBy: number;
+  /**
+   * Cuts the exchange short after so many milliseconds, and as what, unless set again before. The
+   * limit for the first byte is set already.
+   */
+  readonly expireIn: (ms: number, code: FailureCode) => void;
   /** How long a member may be silent between bytes. */
   readonly idleMs: number;
   /** How long a client may not take what is written to it. */
@@ -99,7 +100,8 @@ export class Relayed {
   #writing = false;
   /** A comment is on its way out while a read waits. */
   #beating: Promise<boolean> | null = null;
-  /** When the silence began that a heartbeat breaks; null outside of a read. */
+  #reading = false;
+  /** When the silence of this read was first looked at. */
   #silentSince: number | null = null;
   firstByteAt: number | null = null;
   bytesOut = 0;
@@ -150,7 +152,8 @@ export class Relayed {
   /** Keeps a silent stream alive. */
   beat(now: number): void {
     const { heartbeatMs, watch } = this.#parts;
-    if (heartbeatMs === null || this.#silentSince === null || !this.#reply.begun) return;
+    if (heartbeatMs === null || !this.#reading || !this.#reply.begun) return;
+    this.#silentSince ??= now;
     if (now - this.#silentSince < heartbeatMs || !watch.betweenEvents) return;
     if (this.#beating !== null) return;
     this.#silentSince = now;
@@ -213,17 +216,15 @@ export class Relayed {
   }
 
   async #read(): Promise<Read> {
-    const { clock, idleMs, stallMs, firstByteBy, expireAt } = this.#parts;
-    const began = clock.monotonic();
-    if (this.firstByteAt === null) expireAt(firstByteBy, "upstream_first_byte_timeout");
-    else expireAt(began + idleMs, "upstream_idle_timeout");
-    this.#silentSince = began;
-    const read = await this.#source.read(this.#reply.space());
+    const { clock, idleMs, stallMs, expireIn } = this.#parts;
+    if (this.firstByteAt !== null) expireIn(idleMs, "upstream_idle_timeout");
     this.#silentSince = null;
+    this.#reading = true;
+    const read = await this.#source.read(this.#reply.space());
+    this.#reading = false;
     if (read.kind === "bytes") {
-      const now = clock.monotonic();
-      this.firstByteAt ??= now;
-      expireAt(now + stallMs, "client_stalled");
+      this.firstByteAt ??= clock.monotonic();
+      expireIn(stallMs, "client_stalled");
     }
     return read;
   }

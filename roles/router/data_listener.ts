@@ -5,7 +5,8 @@
  *     serving ──leave──> every answer says `connection: close`
  *        port of its own:  door closed in a lull, connections without a request closed
  *        shared port:      door closed in a lull: new connections reach the successor alone; what
- *                          was accepted may still send its request for a while, then as above
+ *                          was accepted may go on to send a request; once none has for a while,
+ *                          as above
  *
  * @module
  */
@@ -35,8 +36,11 @@ export type Accept = (
   take: (conn: AcceptedConn) => void,
 ) => Door | Refusal;
 
-/** How long connections to a shared port may still take to send their request, in milliseconds. */
+/** How long connections to a shared port must have been without a request, in milliseconds. */
 const GRACE_MS = 2000;
+
+/** How often that is looked at, in milliseconds. */
+const GLANCE_MS = 50;
 
 /** How long a moment is waited for in which no connection waits, in milliseconds. */
 const LULL_MS = 1000;
@@ -51,6 +55,7 @@ export class DataListener {
   readonly #core: Core;
   readonly #server: Http1Server;
   #door: Door | null = null;
+  #over = false;
 
   constructor(core: Core) {
     this.#core = core;
@@ -97,13 +102,23 @@ export class DataListener {
     // What waits to be accepted when the door closes is reset: a client should be refused instead.
     await this.#door?.lull(shared ? LULL_MS : OWN_LULL_MS);
     this.#door?.close();
-    if (shared) await this.#core.ports.clock.sleep(GRACE_MS);
+    if (shared) await this.#quiet();
     this.#server.closeIdle();
     await this.#server.empty();
   }
 
+  /** Waits until no connection has had a request for a while: those left are not in use. */
+  async #quiet(): Promise<void> {
+    const { clock } = this.#core.ports;
+    for (let quietMs = 0; quietMs < GRACE_MS && !this.#over; quietMs += GLANCE_MS) {
+      await clock.sleep(GLANCE_MS);
+      if (this.#server.busy) quietMs = 0;
+    }
+  }
+
   /** Breaks what is still open. */
   abandon(): void {
+    this.#over = true;
     this.#door?.close();
     this.#server.abandon();
   }

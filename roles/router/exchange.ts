@@ -48,8 +48,11 @@ export class Exchange {
   readonly #arrived: number;
   readonly #upstream = new AbortController();
   #interruption: Interruption | null = null;
-  #deadline = Infinity;
-  #deadlineCode: FailureCode = "body_too_slow";
+  /** How long what is waited for now may take, in milliseconds. */
+  #limitMs = Infinity;
+  #limitCode: FailureCode = "body_too_slow";
+  /** When that was first looked at: nothing on the way of a byte asks what time it is. */
+  #waitingSince: number | null = null;
   #relaying: Relayed | null = null;
   #finished = false;
 
@@ -93,10 +96,12 @@ export class Exchange {
     }
   }
 
-  /** Cuts the exchange short when its deadline is past. Called by the core's sweep. */
+  /** Cuts the exchange short when it has waited too long, never early. Called by the core's sweep. */
   expire(now: number): void {
-    if (now >= this.#deadline) this.#interrupt({ kind: "expired", code: this.#deadlineCode });
-    else this.#relaying?.beat(now);
+    this.#waitingSince ??= now;
+    if (now - this.#waitingSince >= this.#limitMs) {
+      this.#interrupt({ kind: "expired", code: this.#limitCode });
+    } else this.#relaying?.beat(now);
   }
 
   /** Cuts the exchange short because the router stops. */
@@ -112,7 +117,7 @@ export class Exchange {
     this.#client = proven.principal.name;
     if (!proven.principal.scopes.has("infer")) return this.#refuse("scope_missing");
 
-    this.#expireIn(config.limits.body_seconds, "body_too_slow");
+    this.#expireIn(config.limits.body_seconds * 1000, "body_too_slow");
     const ask = await readAsk(this.#asked, this.#route.body, this.#core.bounds);
     if (this.#interruption !== null) {
       if (ask.kind === "ask") ask.drop();
@@ -121,7 +126,7 @@ export class Exchange {
     if (ask.kind === "refused") return this.#refuse(ask.code, { message: ask.message });
     if (ask.kind === "left") return this.#cutShort(ask);
     this.#ask = ask;
-    this.#deadline = Infinity;
+    this.#limitMs = Infinity;
 
     const tier = tiers.get(config.aliases[ask.alias] ?? "");
     if (tier === undefined) return this.#refuse("alias_unknown");
@@ -148,9 +153,9 @@ export class Exchange {
   async #send(ask: Ask, tier: Tier, member: Member): Promise<void> {
     const { timeouts } = tier.config;
     const awaitFirstByte = () =>
-      this.#expireIn(timeouts.first_byte_seconds, "upstream_first_byte_timeout");
+      this.#expireIn(timeouts.first_byte_seconds * 1000, "upstream_first_byte_timeout");
     // A client that is still sending holds a lease: it may not take its time.
-    if (ask.arriving) this.#expireIn(this.#core.config.limits.body_seconds, "body_too_slow");
+    if (ask.arriving) this.#expireIn(this.#core.config.limits.body_seconds * 1000, "body_too_slow");
     else awaitFirstByte();
     this.#dispatched = 1;
     const answer = await this.#core.ports.upstream.send({
@@ -219,11 +224,7 @@ export class Exchange {
       family: this.#family,
       requestId: this.requestId,
       clock: ports.clock,
-      expireAt: (at, code) => {
-        this.#deadline = at;
-        this.#deadlineCode = code;
-      },
-      firstByteBy: this.#deadline,
+      expireIn: (ms, code) => this.#expireIn(ms, code),
       idleMs: tier.config.timeouts.idle_seconds * 1000,
       heartbeatMs: heartbeat === undefined ? null : heartbeat * 1000,
       stallMs: config.limits.stall_seconds * 1000,
@@ -241,7 +242,7 @@ export class Exchange {
   #interrupt(interruption: Interruption): void {
     if (this.#interruption !== null || this.#finished) return;
     this.#interruption = interruption;
-    this.#deadline = Infinity;
+    this.#limitMs = Infinity;
     this.#relaying?.interrupt();
     this.#upstream.abort();
     this.#asked.body.stop();
@@ -278,15 +279,16 @@ export class Exchange {
     );
   }
 
-  #expireIn(seconds: number, code: FailureCode): void {
-    this.#deadline = this.#core.ports.clock.monotonic() + seconds * 1000;
-    this.#deadlineCode = code;
+  #expireIn(ms: number, code: FailureCode): void {
+    this.#limitMs = ms;
+    this.#limitCode = code;
+    this.#waitingSince = null;
   }
 
   #finish(outcome: Outcome, code: FailureCode | null, status: number | null): void {
     if (this.#finished) return;
     this.#finished = true;
-    this.#deadline = Infinity;
+    this.#limitMs = Infinity;
     this.#core.open.delete(this);
     this.#tier?.end(this.#id);
     this.#ask?.drop();

@@ -202,6 +202,8 @@ export class Router {
     }
     this.#data.abandon();
     await atMost(CLOSING_MS, closed, clock);
+    // Exchanges whose connection was just broken still have their decision to record.
+    for (let look = 0; core.open.size > 0 && look < 100; look++) await clock.sleep(10);
     this.#sweeping.abort();
     await this.#prober.stop();
     this.#ports.upstream.close();

@@ -396,3 +396,19 @@ Deno.test("the envelope has the shape that its schema says, whatever the outcome
     assert.equal(out.trimEnd().split("\n").length, 1);
   }
 });
+
+Deno.test("what an agent says does not steer the terminal", async () => {
+  const evil = "\u009b31mred \u001b]0;title\u0007";
+  for (
+    const reply of [
+      json({ operation: "node.facts", dry_run: false, known: false, result: { evil } }),
+      problem(422, "input_invalid", { detail: evil, next_step: evil }),
+    ]
+  ) {
+    await using node = new SimulatedNode("n", atPost(() => reply));
+    await using rig = await dispatchRig([["n", node.port]]);
+    const { out, err } = await rig.run("op", "call", "node.facts", "--target", "all");
+    assert.match(`${out}${err}`, /red/);
+    assert.ok(!/[^\n\P{Cc}]/u.test(`${out}${err}`), JSON.stringify(`${out}${err}`));
+  }
+});

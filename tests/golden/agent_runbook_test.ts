@@ -5,6 +5,7 @@ import { filesUnder, textOf } from "../rooms/tree.ts";
 const PAGE = "docs/runbooks/agent-codes.md";
 /** Codes of changes have a page of their own, held to the sources by its own test. */
 const CHANGE_PAGE = "docs/runbooks/change-codes.md";
+const SERVES_PAGE = "docs/runbooks/serves-codes.md";
 /** What the agent shares with the router is told there. */
 const SHARED_PAGE = "docs/runbooks/router-codes.md";
 
@@ -46,6 +47,7 @@ async function told(): Promise<Set<string>> {
   return new Set([
     ...matches(await textOf(PAGE), /^\| `([a-z0-9_]+)` +\|/gm),
     ...matches(await textOf(CHANGE_PAGE), /^\| `([a-z0-9_]+)` +\|/gm),
+    ...matches(await textOf(SERVES_PAGE), /^\| `([a-z0-9_]+)` +\|/gm),
     ...matches(await textOf(SHARED_PAGE), /^### `([^`]+)`$/gm),
   ]);
 }

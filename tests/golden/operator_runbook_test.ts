@@ -59,7 +59,7 @@ Deno.test("the operator's runbook has an entry for every code it prints, and for
   const codes = await printed();
   // One per place a code can stand in: the patterns still fit the sources.
   for (
-    const one of ["home_empty", "serve_on_reserved", "target_ambiguous", "submodule", "git_absent"]
+    const one of ["home_empty", "unknown_key", "target_ambiguous", "submodule", "git_absent"]
   ) assert.ok(codes.has(one), `${one} was not found in the sources`);
   const headings = matches(await Deno.readTextFile(PAGE), /^### `([^`]+)`$/gm);
   assert.deepEqual([...codes].filter((code) => !headings.includes(code)).sort(), []);

@@ -37,7 +37,13 @@ Deno.test("units: launchd's and the task scheduler's are well formed and run the
 });
 
 Deno.test("units: systemd's run the agent with nothing it does not need", async () => {
-  const both = ["NoNewPrivileges=yes", "LockPersonality=yes", "RestrictSUIDSGID=yes", "UMask=0077"];
+  const both = [
+    "NoNewPrivileges=yes",
+    "LockPersonality=yes",
+    "RestrictSUIDSGID=yes",
+    "UMask=0077",
+    "SystemCallErrorNumber=EPERM",
+  ];
   const system = [
     ...["ProtectSystem=strict", "ProtectHome=yes", "CapabilityBoundingSet=", "PrivateTmp=yes"],
     ...["DevicePolicy=closed", "StateDirectoryMode=0700", "User=anvil-agent"],

@@ -169,6 +169,7 @@ const tries = {
   "run a shell": () => new Deno.Command("sh", { args: ["-c", "true"] }).output(),
   "run itself": () => new Deno.Command(Deno.execPath()).output(),
   "connect to a public address": () => Deno.connect({ hostname: "192.0.2.1", port: 80 }),
+  "connect to another socket": () => Deno.connect({ transport: "unix", path: "/run/other.sock" }),
   "connect by name": () => Deno.connect({ hostname: "example.org", port: 80 }),
   "all env": () => Promise.resolve(Deno.env.toObject()),
   "host name": () => Promise.resolve(Deno.hostname()),
@@ -202,7 +203,7 @@ Deno.test("the agent task's flags: what a taken-over agent could not do", async 
   );
   const { "read here": read, listen, ...denied } = ends;
   assert.deepEqual([read, listen], ["done", "done"], text.decode(stderr));
-  assert.equal(Object.keys(denied).length, 13);
+  assert.equal(Object.keys(denied).length, 14);
   for (const [name, end] of Object.entries(denied)) assert.equal(end, "NotCapable", name);
   const words = await roleWords("agent", "/srv/anvil");
   for (const name of ["-A", "--allow-all", "--allow-run", "--allow-env", "--allow-ffi"]) {
@@ -210,13 +211,21 @@ Deno.test("the agent task's flags: what a taken-over agent could not do", async 
   }
 });
 
-Deno.test("the agent tasks allow the programs of their system's facts, and no other", async () => {
+/** What starts and stops serves, and judges router configurations. */
+const SUPERVISORS = {
+  linux: ["stat", "systemctl", "journalctl", "anvil-router"],
+  darwin: ["stat", "launchctl", "anvil-router"],
+  windows: ["schtasks", "anvil-router"],
+} as const;
+
+Deno.test("the agent tasks allow the programs of their system, and no other", async () => {
   const tasks = { linux: "agent", darwin: "agent-macos", windows: "agent-windows" } as const;
   const config = JSON.parse(await Deno.readTextFile(new URL("../../deno.json", import.meta.url)));
-  for (const [os, task] of Object.entries(tasks)) {
+  for (const os of ["linux", "darwin", "windows"] as const) {
+    const task = tasks[os];
     const { command } = config.tasks[task] as { command: string };
     const allowed = /--allow-run=(\S+)/.exec(command)?.[1]?.split(",").sort();
-    assert.deepEqual(allowed, [...programsOf(os)].sort(), task);
+    assert.deepEqual(allowed, [...programsOf(os), ...SUPERVISORS[os]].sort(), task);
     assert.doesNotMatch(command, / (-A|--allow-all|--allow-env|--allow-ffi)\b/, task);
   }
 });

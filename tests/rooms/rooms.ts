@@ -85,7 +85,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["zod"],
   },
   generation: { reach: "ports", imports: HOST, types: PURE, packages: ["zod"] },
-  adoption: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  adoption: {
+    reach: "ports", // the drivers of backends, gates and probes act: decision 0070
+    imports: [...CORE, "generation"],
+    types: PURE,
+    packages: ["zod"],
+  },
   bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"] },
   evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
   home: {
@@ -131,9 +136,9 @@ const ROLE: Room = {
 export const ROLES: Readonly<Record<string, Room>> = {
   router: ROLE,
   agent: ROLE,
-  adopter: { ...ROLE, planned: true },
+  adopter: ROLE,
   receiver: ROLE,
-  publisher: { ...ROLE, planned: true },
+  publisher: ROLE,
   operator: ROLE,
 };
 

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 
 /** A role whose task in deno.json says how it runs. */
-export type Role = "router" | "agent" | "operator" | "receiver";
+export type Role = "router" | "agent" | "operator" | "receiver" | "publisher" | "adopter";
 
 /** How a process ended, and what it said. */
 export interface Finished {

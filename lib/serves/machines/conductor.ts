@@ -74,6 +74,8 @@ export function planDigest(plan: Plan): string {
 export class Conductor {
   readonly #ports: ConductorPorts;
   readonly #stop = new AbortController();
+  /** Over once a start has seen whether there is anything to go on with. */
+  #looking: Promise<void> = Promise.resolve();
   #live: {
     readonly id: string;
     /** Aborted when it is to turn back. */
@@ -117,14 +119,17 @@ export class Conductor {
 
   /** Drives on what an earlier process left. Null when nothing is left to do. */
   async resume(): Promise<ChangeEnd | null> {
-    return await this.#locked(async () => {
+    const looked = Promise.withResolvers<void>();
+    this.#looking = looked.promise;
+    return await this.#withLock(async () => {
       const newest = await this.#ports.store.newest();
       if (newest === null) return null;
       if ("kind" in newest) return newest;
       if (newest.state.at === "stuck") return { kind: "ended", record: newest };
       if (isOver(newest.state)) return null;
+      looked.resolve();
       return await this.#again(newest.id, { kind: "resumed", by: "start" }, () => {}, null);
-    });
+    }).finally(looked.resolve);
   }
 
   /** Goes on with a change that a person was asked about, or that was interrupted. */
@@ -183,7 +188,13 @@ export class Conductor {
     return await this.#drive(id, serves, offer, onStep, signal);
   }
 
-  async #locked<End extends ChangeEnd | null>(
+  async #locked<End extends ChangeEnd>(work: () => Promise<End>): Promise<End | Refusal> {
+    // Whoever asks right after a start is not told that the host is busy with looking around.
+    await this.#looking;
+    return await this.#withLock(work);
+  }
+
+  async #withLock<End extends ChangeEnd | null>(
     work: () => Promise<End>,
   ): Promise<End | Refusal> {
     const lock = await this.#ports.tryLock(this.#ports.lockPath);

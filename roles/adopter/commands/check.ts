@@ -1,0 +1,70 @@
+/** `anvil-adopter check|schema`. @module */
+
+import { buildCommand } from "@stricli/core";
+import { z } from "zod";
+import { summaryShape } from "../../../lib/adoption/status.ts";
+import {
+  printEnvelope,
+  type ProgramContext,
+  reportProblems,
+} from "../../../lib/terminal/program.ts";
+import { configShape } from "../config.ts";
+import { loadConfig } from "../config_file.ts";
+import { VERB_FLAGS, type VerbFlags } from "./verb.ts";
+
+const SHAPES = { adopter: configShape, summary: summaryShape } as const;
+const SHAPE_NAMES = ["adopter", "summary"] as const;
+
+/** The JSON Schema of one of the adopter's files, as text. */
+export function schemaText(of: keyof typeof SHAPES): string {
+  const schema = z.toJSONSchema(SHAPES[of], { io: "input", target: "draft-2020-12" });
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}
+
+/** Validates a configuration; touches nothing. */
+export const checkCommand = buildCommand<VerbFlags, [], ProgramContext>({
+  parameters: { flags: VERB_FLAGS },
+  docs: {
+    brief: "Check the configuration and print every problem",
+    fullDescription: "Example:\n  anvil-adopter check --config /etc/anvil/adopter.toml",
+  },
+  async func({ config: file, json }) {
+    const loaded = await loadConfig(file);
+    if (loaded.kind === "invalid") return reportProblems(this, file, loaded.problems, json);
+    const { host, backend, policy, gates, probes } = loaded.model;
+    if (json) {
+      const data = { host, backend, policy: policy.adopt, gates: gates.length };
+      printEnvelope(this, { ok: true, data: { ...data, probes: probes.length }, problems: [] });
+    } else {
+      this.terminal.out(
+        `${file}: ok, host ${host}, ${backend}, policy ${policy.adopt}, ` +
+          `${gates.length} gates, ${probes.length} probes\n`,
+      );
+    }
+  },
+});
+
+/** Prints a JSON Schema. */
+export const schemaCommand = buildCommand<
+  { readonly of: (typeof SHAPE_NAMES)[number] },
+  [],
+  ProgramContext
+>({
+  parameters: {
+    flags: {
+      of: {
+        kind: "enum",
+        values: SHAPE_NAMES,
+        brief: "Which: adopter.toml or the summary",
+        default: "adopter",
+      },
+    },
+  },
+  docs: {
+    brief: "Print the JSON Schema of adopter.toml, or of the summary",
+    fullDescription: "Example:\n  anvil-adopter schema > adopter.schema.json",
+  },
+  func({ of }) {
+    this.terminal.out(schemaText(of));
+  },
+});
