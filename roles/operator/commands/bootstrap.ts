@@ -1,7 +1,6 @@
 /** `anvil-operator bootstrap plan|apply|status|rollback`. @module */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { CODES } from "../../../lib/bootstrap/codes.ts";
 import {
   type Plan,
   planSha256,
@@ -35,19 +34,23 @@ const digest = (brief: string) => ({ ...text(brief, "HEX"), parse: digestOf }) a
 const flag = (brief: string) =>
   ({ kind: "boolean", default: false, withNegated: false, brief }) as const;
 
-const hostFlags = (operator: Operator) => ({
-  ...DISPATCH_FLAGS,
-  target: { ...targetFlag(operator), brief: "host:<id>, one" },
-  key: text("The private key of the receiver's account", "FILE"),
-  recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
-} as const);
+function hostFlags(operator: Operator) {
+  return {
+    ...DISPATCH_FLAGS,
+    target: { ...targetFlag(operator), brief: "host:<id>, one" },
+    key: text("The private key of the receiver's account", "FILE"),
+    recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
+  } as const;
+}
 
-const planFlags = (operator: Operator) => ({
-  ...hostFlags(operator),
-  bundle: text("The archive to install, as anvil-VERSION-PLATFORM.tar", "FILE"),
-  receiverBuild: digest("The build digest the receiver must have"),
-  expectCatalogue: digest("The catalogue digest the new agent must have"),
-} as const);
+function planFlags(operator: Operator) {
+  return {
+    ...hostFlags(operator),
+    bundle: text("The archive to install, as anvil-VERSION-PLATFORM.tar", "FILE"),
+    receiverBuild: digest("The build digest the receiver must have"),
+    expectCatalogue: digest("The catalogue digest the new agent must have"),
+  } as const;
+}
 
 /** The commands of bootstrap. */
 export function bootstrapRoutes(operator: Operator) {
@@ -171,10 +174,19 @@ function statusCommand(operator: Operator) {
   });
 }
 
+/** What a person may say went wrong. */
+const REASONS = [
+  "acceptance_failed",
+  "activation_failed",
+  "restart_failed",
+  "restart_unknown",
+  "outcome_unknown",
+] as const;
+
 interface RollbackFlags extends BootstrapFlags {
   readonly operation: string;
   readonly confirm: boolean;
-  readonly because: (typeof CODES)[number];
+  readonly because: (typeof REASONS)[number];
 }
 
 function rollbackCommand(operator: Operator) {
@@ -186,7 +198,7 @@ function rollbackCommand(operator: Operator) {
         confirm: flag("Do it"),
         because: {
           kind: "enum",
-          values: CODES,
+          values: REASONS,
           default: "acceptance_failed",
           brief: "What went wrong",
         },
