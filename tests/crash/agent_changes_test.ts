@@ -20,9 +20,11 @@ class Child implements AsyncDisposable {
       stdout: "piped",
       stderr: "inherit",
     }).spawn();
-    this.#read = (async () => {
-      for await (const chunk of this.#child.stdout) this.#out += new TextDecoder().decode(chunk);
-    })();
+    this.#read = this.#follow();
+  }
+
+  async #follow(): Promise<void> {
+    for await (const chunk of this.#child.stdout) this.#out += new TextDecoder().decode(chunk);
   }
 
   async url(): Promise<string> {
