@@ -61,6 +61,8 @@ Deno.test({
         const proof = await driver.identity(serve, signal);
         assert.equal(proof.kind, "proven", JSON.stringify(proof));
         await stopped(serve);
+        await rig.docker("rm", serve.container);
+        await rig.docker("network", "rm", "models"); // its bridge would outlive the engine
       },
     );
 
