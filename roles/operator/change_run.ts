@@ -13,6 +13,7 @@
 import type { Json } from "../../lib/core/canonical_json.ts";
 import { newId } from "../../lib/core/ids.ts";
 import type { Ask } from "../../lib/dispatch/ask.ts";
+import { JOIN } from "../../lib/dispatch/failing.ts";
 import type { Outcome } from "../../lib/dispatch/outcome.ts";
 import type { PlannedHost } from "../../lib/dispatch/plan.ts";
 import { type JsonObject, objectOf } from "../../lib/dispatch/reply.ts";
@@ -39,6 +40,8 @@ export interface Change {
   readonly show: (outcome: Outcome) => string;
   /** The serve whose last lines explain why it is not fit. */
   readonly serve?: string;
+  /** The command that tells more, without its target, once a run has failed. */
+  readonly more: string;
 }
 
 /** Codes of a serve whose own words tell more than ours. */
@@ -117,15 +120,15 @@ async function carryOut(
     view.end();
     if (outcome === null) return null;
     if (outcome.kind === "may_have_executed" && outcome.run === null) {
-      const last = await lastLook(clock, poll, wanted, seen) ?? seen;
-      return last === null ? outcome : lost(outcome, last, key);
+      const now = await lastLook(clock, poll, wanted, seen);
+      return now === null && seen === null ? outcome : lost(outcome, { now, seen, key });
     }
     if (!flags.json && change.serve !== undefined && ENGINE_CODES.has(outcome.code ?? "")) {
       const input = { serve: change.serve, lines: LAST_LINES };
       const logs = await poll(readAsk("serves.logs", input), new AbortController().signal);
       lines = textsTold(objectOf(logs?.result) ?? {}, "lines");
     }
-    return outcome;
+    return settled(outcome, change);
   };
   const dispatched = await runVisits(
     context,
@@ -153,10 +156,22 @@ function askOf(
 }
 
 /** The answer was lost and the node was asked again: what is known of the run, and how to ask. */
-function lost(outcome: Outcome, run: JsonObject, key: string): Outcome {
+function lost(
+  outcome: Outcome,
+  { now, seen, key }: {
+    readonly now: JsonObject | null;
+    readonly seen: JsonObject | null;
+    readonly key: string;
+  },
+): Outcome {
+  const run = now ?? seen ?? {};
   const { id, state, step, code } = run;
   const at = typeof step === "string" ? `, its last step is \`${step}\`` : "";
-  const how = state === "running"
+  const how = now === null
+    ? `the node does not tell how the run is now; when it was last seen it was ${
+      String(state)
+    }${at}`
+    : state === "running"
     ? `the run goes on at the node without it${at}`
     : `the run is over by now: ${String(state)}${typeof code === "string" ? `, ${code}` : ""}${at}`;
   return {
@@ -166,4 +181,12 @@ function lost(outcome: Outcome, run: JsonObject, key: string): Outcome {
       `or give the same command again with --key ${key}, which joins it`,
     run,
   };
+}
+
+/** A run that is over is not joined to learn how it ended: that was told. */
+function settled(outcome: Outcome, { more }: Change): Outcome {
+  const state = objectOf(outcome.run)?.["state"];
+  return state === undefined || state === "running" || outcome.nextStep !== JOIN
+    ? outcome
+    : { ...outcome, nextStep: `anvil-operator ${more} --target host:${outcome.host}` };
 }

@@ -24,9 +24,10 @@ export function reachedText({ result, host, run, known }: Outcome): string {
 /** Modes and the newest change. */
 export function modeText({ result }: Outcome): string {
   const told = objectOf(result) ?? {};
-  const modes = table(
+  const declared = objectsTold(told, "modes");
+  const modes = declared.length === 0 ? "no modes are declared\n" : table(
     ["mode", "state", "serves", "running"],
-    objectsTold(told, "modes").map((one) => [
+    declared.map((one) => [
       cellTold(one, "mode"),
       cellTold(one, "state"),
       textsTold(one, "serves").join(", ") || "-",

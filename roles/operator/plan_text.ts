@@ -59,13 +59,17 @@ export function changePlanText({ result, host }: Outcome): string {
 /** What `promotion.resume` would go on with. */
 export function resumePlanText({ result, host }: Outcome): string {
   const plan = objectOf(result) ?? {};
-  const change = cellTold(plan, "change");
-  const how = plan["abandon"] === true
+  const state = cellTold(plan, "state");
+  const how = state === "idle"
+    ? "there is no such change"
+    : !["forward", "back", "stuck"].includes(state)
+    ? "it is over; there is nothing to go on with"
+    : plan["abandon"] === true
     ? "end it as it stands; nothing more is done, and its tiers stay as they are"
     : "close the tiers it holds again, then go on with what is left";
   return harmless(
-    `${change} on ${host} is at ${cellTold(plan, "state")}: ${how}\n` +
-      `what is left is in \`promote status --target host:${host}\`\n`,
+    `${cellTold(plan, "change")} on ${host} is at ${state}: ${how}\n` +
+      `steps     anvil-operator promote status --target host:${host}\n`,
   );
 }
 

@@ -9,6 +9,7 @@ import type { Clock } from "../../lib/core/clock.ts";
 import type { Ask } from "../../lib/dispatch/ask.ts";
 import type { Outcome } from "../../lib/dispatch/outcome.ts";
 import { type JsonObject, objectOf } from "../../lib/dispatch/reply.ts";
+import { BEGUN } from "../../lib/operation/run_record.ts";
 import { readAsk } from "./one_host.ts";
 import type { RunView } from "./run_view.ts";
 import { objectsTold } from "./told.ts";
@@ -54,7 +55,7 @@ export async function watchRun(
     if (outcome.kind !== "done") continue; // the call itself will tell
     seen = runIn(outcome, wanted, seen);
     const step = seen?.["step"];
-    if (typeof step === "string") view.tell(step);
+    if (typeof step === "string") view.tell(step === BEGUN ? "begun" : step);
   }
 }
 

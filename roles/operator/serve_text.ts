@@ -9,6 +9,7 @@ import type { Outcome } from "../../lib/dispatch/outcome.ts";
 import { type JsonObject, objectOf } from "../../lib/dispatch/reply.ts";
 import { table } from "../../lib/terminal/table.ts";
 import type { Dispatched } from "./dispatch.ts";
+import { elapsedText } from "./run_view.ts";
 import { cellTold, harmless, objectsTold, objectTold, textsTold } from "./told.ts";
 
 /** One serve, or a host that told of none. */
@@ -126,13 +127,17 @@ export function logText({ result }: Outcome): string {
 /** How a start or a stop ended. */
 export function endedText({ result, host, run, known }: Outcome): string {
   const told = objectOf(result) ?? {};
-  const observed = Object.entries(objectTold(told, "observed"))
-    .filter(([, value]) => value !== null && (typeof value !== "string" || value.length <= 60))
-    .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`);
-  return harmless(
-    `${cellTold(told, "serve")} on ${host}: ${cellTold(told, "outcome")}` +
-      `${observed.length === 0 ? "" : ` (${observed.join(", ")})`}\n${runText(run, known)}`,
-  );
+  const observed = objectTold(told, "observed");
+  const outcome = cellTold(told, "outcome");
+  const took = observed["took_ms"] ?? observed["tookMs"];
+  const after = typeof took === "number" ? ` after ${elapsedText(took)}` : "";
+  const how = outcome === "down"
+    ? `${after}: ${cellTold(observed, "processes")} processes are left, its port is ` +
+      (observed["portFree"] === true ? "free" : "taken")
+    : `${observed["already"] === true ? " already" : after}, pid ` +
+      `${cellTold(observed, "pid", "unknown")}, its health and its identity are proven`;
+  const text = `${cellTold(told, "serve")} on ${host}: ${outcome}${how}\n`;
+  return harmless(text + runText(run, known));
 }
 
 /** Which run it was. */

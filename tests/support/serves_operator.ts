@@ -14,6 +14,8 @@ import { type DispatchRig, dispatchRig } from "./dispatch.ts";
 /** How a command is run. */
 export interface Manner {
   readonly terminal?: boolean;
+  /** Ctrl-C comes when this resolves. */
+  readonly stopped?: Promise<void>;
   /** Told every word at once; `stop` is what Ctrl-C does. */
   readonly onSaid?: (said: string, stop: () => void) => void;
 }
@@ -37,11 +39,15 @@ export class ServesOperator implements AsyncDisposable {
   }
 
   /** Runs one command line. */
-  async run(words: string, { terminal = false, onSaid = () => {} }: Manner = {}): Promise<Said> {
+  async run(
+    words: string,
+    { terminal = false, onSaid = () => {}, stopped }: Manner = {},
+  ): Promise<Said> {
     let out = "";
     let err = "";
     const stops = new Set<() => void>();
     const stop = () => [...stops].forEach((one) => one());
+    stopped?.then(stop);
     const at = operatorAt(this.rig.folder.at("home"));
     const operator = {
       ...at,

@@ -42,6 +42,7 @@ function installCommand(operator: Operator) {
         destructive: true,
         plan: changePlanText,
         show: reachedText,
+        more: "promote status",
       });
     },
   });
@@ -62,6 +63,7 @@ function restoreCommand(operator: Operator) {
         destructive: true,
         plan: changePlanText,
         show: reachedText,
+        more: "promote status",
       });
     },
   });

@@ -111,6 +111,7 @@ function enterCommand(operator: Operator) {
         destructive: true,
         plan: changePlanText,
         show: reachedText,
+        more: "promote status",
       });
     },
   });
@@ -134,6 +135,7 @@ function leaveCommand(operator: Operator) {
         destructive: true,
         plan: changePlanText,
         show: reachedText,
+        more: "promote status",
       });
     },
   });

@@ -103,6 +103,7 @@ function applyCommand(operator: Operator) {
         destructive: true,
         plan: changePlanText,
         show: reachedText,
+        more: "promote status",
       });
     },
   });
@@ -134,6 +135,7 @@ function resumeCommand(operator: Operator) {
         destructive: true,
         plan: resumePlanText,
         show: reachedText,
+        more: "promote status",
       });
     },
   });

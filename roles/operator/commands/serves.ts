@@ -136,6 +136,7 @@ function startCommand(operator: Operator, verb: "up" | "adopt", { brief, more }:
         plan: upPlanText,
         show: endedText,
         serve,
+        more: `serves status ${serve}`,
       });
     },
   });
@@ -166,6 +167,7 @@ function stopCommand(
         plan,
         show: endedText,
         serve,
+        more: `serves status ${serve}`,
       });
     },
   });
