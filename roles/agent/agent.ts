@@ -182,8 +182,12 @@ function listen(
       tryLock: ports.tryLock,
       path: config.auth.clients ?? null,
     }),
-    ...servesOperations({ node: config.node, open: ports.openServes }),
-    serveIdentityOperation({ node: config.node, open: ports.openServes }),
+    ...servesOperations({
+      node: config.node,
+      open: ports.openServes,
+      change: changes.live,
+    }),
+    serveIdentityOperation({ open: ports.openServes }),
     ...changes.operations,
     ...(ports.more ?? []),
   ]);

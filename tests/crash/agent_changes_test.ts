@@ -20,10 +20,18 @@ class Child implements AsyncDisposable {
       stdout: "piped",
       stderr: "inherit",
     }).spawn();
+<<<<<<< HEAD
     this.#child = child;
     this.#read = (async () => {
       for await (const chunk of child.stdout) this.#out += new TextDecoder().decode(chunk);
     })();
+=======
+    this.#read = this.#follow();
+  }
+
+  async #follow(): Promise<void> {
+    for await (const chunk of this.#child.stdout) this.#out += new TextDecoder().decode(chunk);
+>>>>>>> wt-serves
   }
 
   async url(): Promise<string> {
