@@ -36,7 +36,7 @@ const RECOVER_FLAG = {
   kind: "boolean",
   default: false,
   withNegated: false,
-  brief: "After proof that the agent is down and got nothing: ask over SSH (not built yet)",
+  brief: "After proof that the agent is down and got nothing: say how to go on over SSH",
 } as const;
 
 function listCommand(operator: Operator) {
