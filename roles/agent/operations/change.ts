@@ -51,9 +51,6 @@ export function busyWith(change: string): Refusal {
   );
 }
 
-/** Roles of a host whose serves and router are changed. */
-export const CHANGE_HOSTS = ["serving", "router", "voice"] as const;
-
 /** Starts may take hours, drains an hour: a change that is still not over is turned back. */
 export const CHANGE_MS = 4 * 3600 * 1000;
 /** A plan asks every runtime once and runs the router's check. */
