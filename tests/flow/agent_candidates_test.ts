@@ -1,57 +1,12 @@
 import assert from "node:assert/strict";
-import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
+import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { type AgentRig, startAgentRig } from "../support/agent.ts";
+import {
+  ADOPTER_STATUS as STATUS,
+  adopterSays as envelope,
+  fakeAdopter,
+} from "../support/fake_adopter.ts";
 import { until } from "../support/wait.ts";
-
-/** A status as the adopter prints it, and more than this agent knows. */
-const STATUS = {
-  ...{ schema: 1, host: "gpu-a", backend: "bundle", channel: "rolling", policy: "rolling" },
-  ...{ reboot_policy: "notify", state: "known-good", current: "sha256:aa", current_rev: "one" },
-  ...{ booted: null, offered: null, offer_expires_at: null, staged: null, pending_boot: null },
-  proven: { path: "sha256:aa", rev: "one", sequence: 1, at: "2026-01-01T00:00:00.000Z" },
-  ...{ attempt: null, last: null, waiting_since: null, blocked_by: [], rejected: [] },
-  ...{ paused: null, manual_recovery: null, running_withdrawn: false, contact: null },
-  ...{ next_attempt: null, stale_after_seconds: 60, updated_at: "2026-01-01T00:00:00.000Z" },
-  ...{ freshness: "fresh", why: "what runs is the newest there is", ages_seconds: { proven: 7 } },
-  ...{ failures: [], unreadable: [], something_newer: { a: 1 } },
-};
-const envelope = (data: unknown, code = "x", ok = true) =>
-  JSON.stringify({ ok, data, problems: ok ? [] : [{ path: "$", code, message: "at /secret" }] });
-
-/** An adopter of sh: says what `VERB.out` holds, exits with what `VERB.exit` holds, keeps its argv. */
-async function fakeAdopter(dir: TempDir): Promise<{
-  toml: (outside?: readonly string[]) => string;
-  says: (verb: string, exit: number, out: string) => Promise<void>;
-  asked: () => Promise<string[]>;
-}> {
-  const script = `#!/bin/sh
-cd ${dir.path}
-printf '%s' "$USER" >>asked; for one in "$@"; do printf '|%s' "$one" >>asked; done; echo >>asked
-while [ -e "$1.hold" ]; do sleep 0.05; done
-[ ! -e "$1.then" ] || sh "$1.then"
-cat "$1.out"
-exit "$(cat "$1.exit")"
-`;
-  await Deno.writeTextFile(dir.at("adopter"), script, { mode: 0o755 });
-  const says = async (verb: string, exit: number, out: string) => {
-    await Deno.writeTextFile(dir.at(`${verb}.out`), out);
-    await Deno.writeTextFile(dir.at(`${verb}.exit`), String(exit));
-  };
-  await says("status", 0, envelope(STATUS));
-  await says("plan", 0, envelope({ code: "would_adopt", detail: "", gates: [] }));
-  return {
-    says,
-    toml: (outside = []) =>
-      `[adopter]\nconfig = "/etc/anvil/adopter.toml"\n` +
-      `program = ${JSON.stringify([dir.at("adopter")])}\noutside = ${JSON.stringify(outside)}\n` +
-      `[limits]\ndrain_seconds = 0\n`,
-    asked: async () => {
-      const text = await Deno.readTextFile(dir.at("asked")).catch(() => "");
-      await Deno.writeTextFile(dir.at("asked"), "");
-      return text.trimEnd().split("\n");
-    },
-  };
-}
 
 let keys = 0;
 const live = (rig: AgentRig, name: string, input: unknown = {}) =>
