@@ -80,8 +80,8 @@ export function fleetRows(
       adoption: adoptions.get(host) ??
         {
           kind: "unknown",
-          code: outcome?.code ?? "not_asked",
-          detail: outcome?.detail ?? "the host was not asked",
+          code: outcome?.code ?? "interrupted",
+          detail: outcome?.detail ?? "the command was ended before",
         },
       adoptionBefore: sighting?.adoption ?? null,
     };

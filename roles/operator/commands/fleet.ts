@@ -145,7 +145,16 @@ function visitsOf(
     const has = await shelf.has(outcome.health?.["catalogue_digest"], CANDIDATES_STATUS);
     if (has === true) {
       adoptions.set(host.host, adoptionOf(await visitor(host, ADOPTION_ASK, signal)));
-    } else if (has === false) adoptions.set(host.host, { kind: "no_adopter" });
+    } else {
+      adoptions.set(
+        host.host,
+        has === false ? { kind: "no_adopter" } : {
+          kind: "unknown",
+          code: "catalogue_unknown",
+          detail: "what operations the host has could not be read",
+        },
+      );
+    }
     return outcome;
   };
 }
