@@ -39,7 +39,7 @@ function keys(rows: ReturnType<typeof configRows>): string {
       // A pattern is an id in the other pages; here some are names of units, or paths.
       const own = /(^|\.)(units|ignore|restart_sensitive)$/.test(path)
         ? "list of units"
-        : /(^|\.)target$/.test(path)
+        : /(^|\.)(target|schema1)$/.test(path)
         ? "text that begins with `/`"
         : values;
       return [`\`${path}\``, fallback, own, meaning];

@@ -21,7 +21,7 @@ export type Candidate = {
   readonly committed_at: string;
   readonly issued_at: string;
   readonly expires_at: string;
-  /** What the backend checks the target by: a NAR hash, or the digest of the manifest. */
+  /** What the backend checks the target by: a NAR hash, or a digest. Empty: schema 1 names none. */
   readonly hash: string;
   /** Bytes of a bundle's manifest; 0 for a store path. */
   readonly manifest_size: number;

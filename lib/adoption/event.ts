@@ -64,6 +64,8 @@ export type Event =
   | { readonly kind: "recovered"; readonly by: string; readonly why: string; readonly at: string }
   | { readonly kind: "waited"; readonly reasons: readonly Reason[]; readonly at: string }
   | { readonly kind: "nothing_waits"; readonly at: string }
+  /** What runs is what boots again: nothing waits for a boot any more. */
+  | { readonly kind: "boot_cancelled"; readonly by: string; readonly at: string }
   | {
     readonly kind: "boot_other";
     readonly attempt: string;

@@ -40,6 +40,7 @@ const EVENT_KINDS = {
   recovered: true,
   waited: true,
   nothing_waits: true,
+  boot_cancelled: true,
   boot_other: true,
   began: true,
   baseline_taken: true,

@@ -40,6 +40,8 @@ export function outside(slots: Slots, event: Event): Slots | null {
       return { ...slots, waiting: waitedOn(slots, event.reasons, event.at) };
     case "nothing_waits":
       return { ...slots, waiting: null };
+    case "boot_cancelled":
+      return slots.attempt === null ? { ...slots, pending: null } : slots;
     case "boot_other":
       return bootedOther(slots, event);
     case "began":

@@ -48,7 +48,7 @@ const NEXT: Readonly<Record<string, string>> = {
 };
 
 /** Joining is the way to learn what became of a mutation. */
-const JOIN = "send the same again with the same key: it joins the run or tells how it ended";
+export const JOIN = "send the same again with the same key: it joins the run or tells how it ended";
 
 /**
  * The outcome when no whole answer came; null when it was our own interruption, and nothing that

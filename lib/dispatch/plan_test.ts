@@ -65,7 +65,7 @@ Deno.test("plan: no guess, no host without an agent, no other topology", () => {
 Deno.test("recovery: without proof that nothing was sent it is ambiguous, whatever the code", () => {
   const of = (notSent: boolean, id = "a") =>
     recover(INDEX, { host: id, kind: "unreachable", failure: "connection_refused", notSent })?.code;
-  assert.equal(of(true), "receiver_absent");
+  assert.equal(of(true), "operation_not_over_ssh");
   assert.equal(of(false), "ssh_not_permitted");
   assert.equal(of(true, "b"), "ssh_unavailable");
   assert.equal(

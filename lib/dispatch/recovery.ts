@@ -11,8 +11,8 @@ import { recoveryWay } from "../topology/transport.ts";
 import type { Outcome } from "./outcome.ts";
 
 /**
- * What becomes of a wish to recover a host whose agent failed with `outcome`. The receiver, which
- * would be asked over SSH, is not built yet: also a wish that is allowed is refused, and says so.
+ * What becomes of a wish to reach a host whose agent failed with `outcome` over SSH. The receiver there
+ * knows the five verbs of bootstrap and no operation: a wish that is allowed is told what to do.
  */
 export function recover(
   index: FleetIndex,
@@ -24,8 +24,8 @@ export function recover(
   const failure = notSent || outcome.failure === null ? outcome.failure : "after_dispatch";
   const way = recoveryWay(index, { host, recovery: true, failure });
   return way.kind === "refused" ? way : refuse(
-    "receiver_absent",
-    `${host} may be recovered over SSH, but this version has no receiver to ask there`,
-    "log in by hand, start the agent, and ask again",
+    "operation_not_over_ssh",
+    `${host} may be recovered over SSH, and no operation goes that way: its receiver installs agents`,
+    `\`anvil-operator bootstrap apply --target host:${host} --recover-via-ssh\`, then ask again`,
   );
 }

@@ -37,6 +37,10 @@ export interface BodySource {
 
 /** Bytes of one read of a large body. */
 const CHUNK = 64 * 1024;
+/** What a read left free of its chunk is read into next, unless it is less than this. */
+const LEAST_ROOM = 16 * 1024;
+
+const NONE = new Uint8Array(0);
 
 const END: Read = { kind: "end" };
 
@@ -52,6 +56,8 @@ export class RequestBody implements AskedBody {
   /** A chunk that is being read, or was before anybody wanted it. */
   #ahead: { readonly bytes: Uint8Array<ArrayBuffer>; count: number | null } | null = null;
   #asked = false;
+  /** What the last read left free. */
+  #spare: Uint8Array<ArrayBuffer> = NONE;
 
   constructor(source: BodySource, framing: RequestFraming) {
     this.#source = source;
@@ -155,8 +161,10 @@ export class RequestBody implements AskedBody {
   }
 
   #readAhead(): void {
+    const enough = this.#spare.length >= Math.min(LEAST_ROOM, this.#left);
+    const bytes = enough ? this.#spare : new Uint8Array(Math.min(CHUNK, this.#left));
     const ahead = {
-      bytes: new Uint8Array(Math.min(CHUNK, this.#left)),
+      bytes: bytes.length > this.#left ? bytes.subarray(0, this.#left) : bytes,
       count: null as number | null,
     };
     this.#ahead = ahead;
@@ -164,6 +172,7 @@ export class RequestBody implements AskedBody {
       if (this.#outcome !== null) return;
       if (count === null) return this.fail("truncated", "the client left in the middle of it");
       ahead.count = count;
+      this.#spare = bytes.subarray(count);
       if (this.#waiter !== null) this.#next();
     });
   }

@@ -52,6 +52,18 @@ Deno.test("a small body of bytes goes out with its head in one write", async () 
   assert.equal(conn.closed, true);
 });
 
+Deno.test("a body says whether any of it came with the head", async () => {
+  const head = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n";
+  for (const [pieces, holds] of [[[`${head}ok`], true], [[head, "ok"], false]] as const) {
+    const { send, upstream } = clientOf([new MemoryConn(pieces.map(bytes), "stay")]);
+    const { body } = answered(await send());
+    assert.equal(body.holds, holds);
+    await drain(body);
+    assert.equal(body.holds, false);
+    upstream.close();
+  }
+});
+
 Deno.test("an IPv6 endpoint stands in brackets in host", async () => {
   const conn = new MemoryConn([OK], "fin");
   const { send } = clientOf([conn]);

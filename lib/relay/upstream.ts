@@ -98,7 +98,7 @@ export interface ByteSource {
   readonly framing: "length" | "chunked" | "close" | "none";
   /** True when it is known already that nothing more comes: the next read gives `end` at once. */
   readonly ended: boolean;
-  /** True when it is known that the next read gives bytes without waiting. */
+  /** True when bytes of it have come that nobody has read: the next read waits for framing at most. */
   readonly holds: boolean;
   /**
    * Waits for at least one byte, and gives what is there now, at most `into.byteLength`. The bytes

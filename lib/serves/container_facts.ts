@@ -105,7 +105,10 @@ function devicesOf(
   host: { readonly [key: string]: unknown },
 ): Pick<ContainerFact, "usesDevices" | "deviceIds"> {
   const requests = listAt(host, "DeviceRequests").map(tableOf);
-  const nodes = listAt(host, "Devices").map((one) => textAt(tableOf(one), "PathOnHost") ?? "");
+  const nodes = listAt(host, "Devices").map(tableOf).flatMap((one) => [
+    textAt(one, "PathOnHost") ?? "",
+    textAt(one, "PathInContainer") ?? "",
+  ]);
   return {
     usesDevices: requests.length > 0 || host["Privileged"] === true ||
       textAt(host, "Runtime") === "nvidia" || nodes.some((path) => ACCELERATOR.test(path)),

@@ -66,8 +66,6 @@ export class HostLifecycle implements Lifecycle {
   ): Promise<UpPlan> {
     const driver = this.#parts.driverOf(serve);
     if ("code" in driver) return driver;
-    const resolved = await driver.resolve(serve, signal);
-    if (resolved.kind !== "ready") return resolved;
     const state = await driver.status(serve, signal);
     switch (state.kind) {
       case "unknown":
@@ -85,6 +83,9 @@ export class HostLifecycle implements Lifecycle {
         );
       case "stopped":
     }
+    // Of what runs, nothing more is needed: its image may even be gone by now.
+    const resolved = await driver.resolve(serve, signal);
+    if (resolved.kind !== "ready") return resolved;
     const down = await this.#dependencyDown(serve, stopping, signal);
     if (down !== null) return down;
     const isLeaving = (port: number) =>

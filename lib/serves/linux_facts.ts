@@ -50,6 +50,8 @@ export function linuxFacts(run: RunProcess): OsFacts {
   };
 }
 
+const USERS = /^users:\(\("[^"]*",pid=\d+,fd=\d+\)(?:,\("[^"]*",pid=\d+,fd=\d+\))*\)\s*$/;
+
 /** `ss -H -l -t -n -p`: one entry per listener and process that holds it. */
 export function readSs(text: string): readonly ListenerFact[] | null {
   const found: ListenerFact[] = [];
@@ -58,7 +60,9 @@ export function readSs(text: string): readonly ListenerFact[] | null {
     const local = /^LISTEN\s+\d+\s+\d+\s+\S+:(\d+)\s+\S+(?:\s+(.*))?$/.exec(line);
     if (local === null) return null;
     const port = Number(local[1]);
-    const pids = [...(local[2] ?? "").matchAll(/pid=(\d+)/g)].map(([, pid]) => Number(pid));
+    // A program chooses its own name: one that looks like a holder makes the holders unknown.
+    const users = USERS.test(local[2] ?? "") ? local[2] ?? "" : "";
+    const pids = [...users.matchAll(/",pid=(\d+),fd=/g)].map(([, pid]) => Number(pid));
     if (pids.length === 0) found.push({ port, pid: null });
     for (const pid of new Set(pids)) found.push({ port, pid });
   }

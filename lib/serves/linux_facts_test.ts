@@ -43,6 +43,11 @@ Deno.test("linux facts: who listens, and that nobody tells who", () => {
     { port: 53, pid: null },
   ]);
   assert.equal(readSs("State Recv-Q\n"), null);
+  // At most 15 bytes of a name are kept by the system.
+  for (const name of ['",pid=1,fd=9', 'a"b']) {
+    const line = `LISTEN 0 5 0.0.0.0:8001 0.0.0.0:* users:(("${name}",pid=7,fd=3))\n`;
+    assert.deepEqual(readSs(line), [{ port: 8001, pid: null }], `named ${name}: nobody is told`);
+  }
 });
 
 Deno.test("linux facts: available memory", () => {

@@ -50,6 +50,8 @@ export class FakeWorld {
   reboots = 0;
   /** How often `inspect` says that a hanging launch is at work before it ends. */
   patience = 2;
+  /** What a way back comes to. */
+  revert: Launch["kind"] = "switched";
   /** Says no to everything that asks what is so. */
   blind = false;
 
@@ -150,7 +152,7 @@ export class FakeBackend implements Backend {
   }
 
   #plan({ path, step }: LaunchAsk): Launch["kind"] | "degraded" | "hangs" {
-    if (step === "revert" && path === "old") return "switched";
+    if (step === "revert" && path === "old") return this.#world.revert;
     return this.#world.generations.get(path)?.launch ?? "switched";
   }
 

@@ -26,7 +26,7 @@ import { newId } from "../../lib/core/ids.ts";
 import { CorruptLine, decodeLines, encodeLine } from "../../lib/core/json_lines.ts";
 import { recall } from "../../lib/core/machine.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
-import { within } from "../../lib/host/paths.ts";
+import { parent, within } from "../../lib/host/paths.ts";
 import { backendOf } from "./backend.ts";
 import type { AdopterConfig } from "./config.ts";
 import { gateOf, probeOf } from "./facts.ts";
@@ -73,6 +73,7 @@ export async function openAdopter(
     [config.state, 0o700],
     [within(config.state, "roots"), 0o700],
     [config.failures, 0o755], // anybody may read what failed
+    [parent(config.summary), 0o755],
   ] as const;
   for (const [folder, mode] of folders) {
     const made = await ports.directories.make(folder, mode);

@@ -53,6 +53,11 @@ export const configShape = z.strictObject({
   publisher: z.strictObject({
     url: origin.describe("Where candidates are: http:// or https://, a literal IP and a port."),
     trust: z.string().min(1).describe("Trust file with the public keys; relative to this file."),
+    schema1: z.string().regex(/^\/[\x21-\x7e]*$/, "expected a path that begins with /").optional()
+      .describe(
+        "For migration, nixos only: the path of a manifest of schema 1, its signature at the same " +
+          "path and `.sig`. Asked for while there is no pointer.",
+      ),
     timeout_seconds: whole(1, 600).default(20).describe("How long the pointer may take."),
     idle_seconds: whole(1, 600).default(30).describe("The longest silence of a download."),
   }),

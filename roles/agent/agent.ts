@@ -184,13 +184,17 @@ function listen(
       tryLock: ports.tryLock,
       path: config.auth.clients ?? null,
     }),
-    ...servesOperations({ node: config.node, open: ports.openServes }),
-    serveIdentityOperation({ node: config.node, open: ports.openServes }),
     ...candidateOperations(
       config.adopter === undefined
         ? null
         : adopterProgram({ run: ports.facts.run, ...config.adopter }),
     ),
+    ...servesOperations({
+      node: config.node,
+      open: ports.openServes,
+      change: changes.live,
+    }),
+    serveIdentityOperation({ open: ports.openServes }),
     ...changes.operations,
     ...(ports.more ?? []),
   ]);

@@ -17,3 +17,10 @@ export const WITH_ROUTER = [
 
 /** Roles of a host that runs models. */
 export const SERVING_HOSTS = ["serving", "voice"] as const satisfies readonly ResourceRole[];
+
+/** Roles of a host whose serves and router are changed: modes and promotions. */
+export const CHANGE_HOSTS = [
+  "serving",
+  "router",
+  "voice",
+] as const satisfies readonly ResourceRole[];

@@ -7,12 +7,16 @@
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
+import { configRoutes } from "./commands/config.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
 import { homeRoutes } from "./commands/home.ts";
+import { modeRoutes } from "./commands/mode.ts";
 import { nodeRoutes } from "./commands/node.ts";
 import { opRoutes } from "./commands/op.ts";
+import { promoteRoutes } from "./commands/promote.ts";
 import { schemaCommand } from "./commands/schema.ts";
+import { servesRoutes } from "./commands/serves.ts";
 import { tokensRoutes } from "./commands/tokens.ts";
 import { topologyRoutes } from "./commands/topology.ts";
 import type { Operator } from "./operator.ts";
@@ -30,6 +34,10 @@ export function operatorApp(operator: Operator) {
         fleet: fleetRoutes(operator),
         node: nodeRoutes(operator),
         op: opRoutes(operator),
+        serves: servesRoutes(operator),
+        mode: modeRoutes(operator),
+        promote: promoteRoutes(operator),
+        config: configRoutes(operator),
         tokens: tokensRoutes(operator),
         bootstrap: bootstrapRoutes(operator),
         schema: schemaCommand,

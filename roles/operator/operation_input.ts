@@ -1,5 +1,6 @@
 /**
- * `--input`: JSON on the command line, out of a file, or from standard input.
+ * What operations are given: `--input` as JSON from the command line, a file or standard input, and
+ * files that are sent as they are.
  *
  * @module
  */
@@ -18,6 +19,25 @@ export async function readInput(
   if ("kind" in bytes) return bytes;
   const read = readJson(bytes);
   return read.kind === "ok" ? read : refuse(read.code, `--input: ${read.detail}`);
+}
+
+/** Bytes of a configuration that an operation takes. */
+const MOST_TEXT_BYTES = 900_000;
+
+/** Reads a file that is sent as text; `named` is how the command line calls it. */
+export async function readText(
+  { ports }: Operator,
+  named: string,
+  path: string,
+): Promise<{ readonly kind: "ok"; readonly text: string } | Refusal> {
+  const read = await ports.files.readBounded(path, MOST_TEXT_BYTES);
+  if (read.kind === "absent") return refuse("file_absent", `${named}: there is no such file`);
+  if (read.kind === "refused") return refuse(read.code, `${named}: ${read.detail}`);
+  try {
+    return { kind: "ok", text: new TextDecoder("utf-8", { fatal: true }).decode(read.bytes) };
+  } catch {
+    return refuse("file_unreadable", `${named}: it is no UTF-8 text`);
+  }
 }
 
 async function bytesOf(operator: Operator, text: string): Promise<Uint8Array | Refusal> {

@@ -10,12 +10,15 @@ import { recover } from "../../lib/dispatch/recovery.ts";
 import { printEnvelope, type ProgramContext } from "../../lib/terminal/program.ts";
 import { table } from "../../lib/terminal/table.ts";
 import type { Dispatched } from "./dispatch.ts";
+import { harmless } from "./told.ts";
 
 /** How a command wants its outcomes told. */
 export interface ReportAsk {
   readonly json: boolean;
   readonly requireAll: boolean;
   readonly recoverViaSsh?: boolean;
+  /** Only a plan was made, because nobody confirmed: that is no success. */
+  readonly unconfirmed?: boolean;
   /** What was sent with mutations; null when none was. */
   readonly key?: string | null;
   /** The result of a host that is done, in one cell, or in whole when it is the only host. */
@@ -39,7 +42,8 @@ export function reportOutcomes(
   ask: ReportAsk,
 ): void {
   const { plan, outcomes, silent, index } = dispatched;
-  const code = exitCodeOf(outcomes, plan.hosts.length, ask.requireAll);
+  const planned = ask.unconfirmed === true ? outcomes.filter(({ kind }) => kind === "done") : [];
+  const code = planned.length > 0 ? 1 : exitCodeOf(outcomes, plan.hosts.length, ask.requireAll);
   context.exit(code);
   const problems: HostProblem[] = [
     ...outcomes.filter(({ kind }) => kind !== "done").map((one) => ({
@@ -52,6 +56,12 @@ export function reportOutcomes(
       path: host,
       code: "interrupted",
       message: "the command was ended before this host had an outcome; nothing was changed there",
+    })),
+    ...planned.map(({ host }) => ({
+      path: host,
+      code: "confirm_required",
+      message: "this is the plan, and nothing was done",
+      next_step: "look at it, then give the same command with --confirm",
     })),
     ...(ask.recoverViaSsh === true ? outcomes : []).flatMap((one) => {
       const refusal = recover(index, one);
@@ -131,9 +141,4 @@ export function shownJson(value: Json, alone: boolean): string {
   if (alone) return harmless(`${JSON.stringify(value, null, 2)}\n`);
   const line = JSON.stringify(value);
   return line.length > 80 ? `${line.slice(0, 79)}…` : line;
-}
-
-/** What an agent says must not steer the terminal. Lines stay lines. */
-function harmless(text: string): string {
-  return text.replaceAll(/[^\n\P{Cc}]/gu, "\ufffd");
 }

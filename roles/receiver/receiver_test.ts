@@ -54,7 +54,8 @@ Deno.test("receiver: what comes again is answered and not done again", async () 
   }
   for (let time = 0; time < 2; time++) assert.ok((await host.activate(ONE, ID(1))).ok);
   assert.equal(host.running.length, 1);
-  assert.ok((await host.stage(ONE, ID(1))).ok);
+  const again = await host.stage(ONE, ID(1));
+  assert.deepEqual([again.ok, again.phase], [true, "restarted"]);
   await host.stage(TWO, ID(2));
   await host.activate(TWO, ID(2));
   for (let time = 0; time < 2; time++) assert.ok((await host.rollback(ID(2))).ok);

@@ -17,6 +17,14 @@ const CLEARED = [
   ...["http_proxy", "https_proxy", "all_proxy", "no_proxy"],
 ];
 
+/** Of these, what the role does not say that it reads. */
+function clearedFor({ permissions }: RoleTask, system: System): readonly string[] {
+  const read = permissions[system].flatMap((word) =>
+    word.startsWith("--allow-env=") ? word.slice("--allow-env=".length).split(",") : []
+  );
+  return CLEARED.filter((name) => !read.includes(name));
+}
+
 /** Whatever a role does: nothing is asked, fetched, looked up or taken from a cache. */
 const ALWAYS = [
   "--no-prompt",
@@ -64,7 +72,7 @@ case $here$home in *,*)
   ;;
 esac
 for name in $(env | sed -n 's/^\\(DENO_[A-Za-z0-9_]*\\)=.*/\\1/p'); do unset "$name"; done
-unset ${CLEARED.join(" ")} || true
+unset ${clearedFor(task, system).join(" ")} || true
 exec "$root/runtime/deno" run \\
 ${flags.map((flag) => `  ${flag} \\`).join("\n")}
   "$root/lib/anvil-${task.role}.js" "$@"
@@ -86,7 +94,9 @@ export function cmdLauncher(task: RoleTask, unstable: readonly string[]): string
     "  exit /b 2",
     ")",
     `for /f "delims==" %%v in ('set DENO_ 2^>nul') do set "%%v="`,
-    ...CLEARED.filter((name) => name === name.toUpperCase()).map((name) => `set "${name}="`),
+    ...clearedFor(task, "windows").filter((name) => name === name.toUpperCase()).map((name) =>
+      `set "${name}="`
+    ),
     `"%~dp0..\\runtime\\deno.exe" run ${flags.join(" ")} "%~dp0..\\lib\\anvil-${task.role}.js" %*`,
     "exit /b %ERRORLEVEL%",
   ];

@@ -64,6 +64,11 @@ Deno.test("launchers: the same flags in sh and cmd, and nothing asked, fetched o
   assert.ok(flags.includes("--unstable-net"));
   const sh = shLauncher(task, ["net"], "linux");
   assert.match(sh, /"--allow-read=\$here,\$home\/\.anvil" \\\n/);
+  assert.match(sh, /unset .*HTTP_PROXY/);
+  const reads = ["--allow-env=PATH,HTTP_PROXY"];
+  const reader = { role: "x", permissions: { linux: reads, darwin: reads, windows: reads } };
+  assert.doesNotMatch(shLauncher(reader, [], "linux"), /unset .*\bHTTP_PROXY/);
+  assert.match(shLauncher(reader, [], "linux"), /unset .*\bHTTPS_PROXY/);
   const cmd = cmdLauncher(task, ["net"]);
   assert.match(cmd, /"--allow-read=%HERE%,%USERPROFILE%\/\.anvil"/);
   assert.ok(cmd.split("\n").every((line) => line === "" || line.endsWith("\r")));

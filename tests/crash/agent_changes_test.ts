@@ -14,16 +14,17 @@ class Child implements AsyncDisposable {
   #out = "";
 
   constructor(place: ChangePlace) {
-    const child = new Deno.Command(Deno.execPath(), {
+    this.#child = new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--quiet", CHILD, JSON.stringify(place)],
       stdin: "null",
       stdout: "piped",
       stderr: "inherit",
     }).spawn();
-    this.#child = child;
-    this.#read = (async () => {
-      for await (const chunk of child.stdout) this.#out += new TextDecoder().decode(chunk);
-    })();
+    this.#read = this.#follow();
+  }
+
+  async #follow(): Promise<void> {
+    for await (const chunk of this.#child.stdout) this.#out += new TextDecoder().decode(chunk);
   }
 
   async url(): Promise<string> {

@@ -249,7 +249,7 @@ Deno.test("recovery is refused after anything but a proven silence, and then for
     return told.problems.map(({ code }) => code);
   };
   assert.deepEqual(await rig(strict.port), ["token_unknown", "ssh_not_permitted"]);
-  assert.deepEqual(await rig(freePort()), ["connection_refused", "receiver_absent"]);
+  assert.deepEqual(await rig(freePort()), ["connection_refused", "operation_not_over_ssh"]);
   for (const script of [() => ({ kind: "bytes", text: "" }), atPost(() => ({ kind: "hang" }))]) {
     await using node = new SimulatedNode("n", script as NodeScript);
     await using made = await dispatchRig([["n", node.port]]);

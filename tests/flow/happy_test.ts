@@ -92,6 +92,8 @@ for (const upstream of UPSTREAMS) {
         ]),
         [["completed", false, 12], ["completed", true, 150]],
       );
+      // The library's own name for it, so that a person can find the record of what it reports.
+      assert.equal(whole._request_id, router.decisions[0]?.request_id);
       assert.equal(engine.counts.posts[MESSAGES], 2);
     });
   });

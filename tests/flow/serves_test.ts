@@ -3,6 +3,7 @@ import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { DOCKER } from "../fixtures/serves.ts";
 import type { Told } from "../support/agent.ts";
 import { type ServesRig, startServesRig } from "../support/serves_rig.ts";
+import { until } from "../support/wait.ts";
 
 /** Two serves that fit beside each other; the second needs the first. */
 const TWO = DOCKER + DOCKER.replace("schema = 1\n", "")
@@ -190,6 +191,29 @@ Deno.test("serves: a silent runtime is unknown everywhere, and never an empty li
     assert.equal(up.body["code"], "runtime_silent");
     const down = await ask(rig, "serves.down", { serve: "primary" }, sure);
     assert.equal(down.body["code"], "runtime_silent");
+  });
+});
+
+Deno.test("serves: a start that is cancelled lets the host go, and leaves what runs to be seen", async () => {
+  await withRig(async (rig) => {
+    rig.host.courses.set("primary", { healthyAfterMs: null });
+    const starting = ask(rig, "serves.up", { serve: "primary" });
+    const running = async () => {
+      const { runs } = resultOf(await rig.agent.call("operations.list", { input: {} })) as {
+        readonly runs: readonly { readonly id: string; readonly step: string | null }[];
+      };
+      return runs.find(({ step }) => step === "primary: loading") ?? null;
+    };
+    await until("it loads", async () => await running() !== null);
+    const run = await running();
+    resultOf(await ask(rig, "operations.cancel", { run: run?.id }));
+    const told = await starting;
+    assert.equal(told.body["code"], "operation_cancelled", JSON.stringify(told.body));
+    assert.equal(told.body["may_have_executed"], true);
+    assert.deepEqual(await states(rig), ["primary running", "second stopped"]);
+    resultOf(await ask(rig, "serves.down", { serve: "primary" }, sure));
+    rig.host.courses.delete("primary");
+    resultOf(await ask(rig, "serves.up", { serve: "primary" }));
   });
 });
 

@@ -30,3 +30,15 @@ Deno.test("a broken serves.toml gives every problem it has, in the order of its 
   const shown = HOST_CODES.filter((code) => said.includes(` ${code}\n`));
   assert.ok(shown.length >= 6, `hardly any rule of the host is broken: ${shown}`);
 });
+
+Deno.test("the manifest in the guide is one that the reader takes", async () => {
+  const guide = await Deno.readTextFile(new URL("../../docs/guides/serves.md", import.meta.url));
+  const [, text = ""] = /```toml\n(schema = 1[^`]*)```/.exec(guide) ?? [];
+  const read = readManifest(text);
+  assert.equal(read.kind, "ok", JSON.stringify(read));
+  const [, native = ""] = /```toml\n(runtime = "native"[^`]*)```/.exec(guide) ?? [];
+  const kept = text.slice(0, text.indexOf("[serve.run]")).split("\n")
+    .filter((line) => !/^(runtime|container|image) = /.test(line)).join("\n");
+  const other = readManifest(`${kept}\n${native}`);
+  assert.equal(other.kind, "ok", JSON.stringify(other));
+});

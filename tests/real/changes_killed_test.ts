@@ -105,7 +105,8 @@ async function killedAtEveryMoment(
         for (let once = 0; once < (shared ? 1 : 2); once++, turn = 1 - turn) {
           const asked = turns[turn] as Turn;
           const moment = Math.min(at, (counts[turn] ?? 0) - 1);
-          fresh += await killedAt(rig, asked, moment) ? 1 : 0;
+          // Not `fresh += await`: the rigs would overwrite each other's count.
+          if (await killedAt(rig, asked, moment)) fresh++;
           const [what] = asked;
           tried.set(what, (tried.get(what) ?? new Set()).add(moment));
         }

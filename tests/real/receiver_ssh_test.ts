@@ -15,10 +15,10 @@ import { sha256 } from "../../lib/host/digest.ts";
 import { runProcess } from "../../lib/host/process.ts";
 import { archiveOf, bundleOf, joined } from "../../lib/testing/bundle_rig.ts";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
-import { commandPath, missingFor } from "../../scripts/needs.ts";
+import { missingFor } from "../../scripts/needs.ts";
 import { freePort } from "../support/free_port.ts";
 import { roleWords } from "../support/role_process.ts";
-import { until } from "../support/wait.ts";
+import { startSshd } from "../support/sshd_rig.ts";
 
 const CANARY = "canary-0af3";
 const BUNDLE = bundleOf({ "bin/anvil-agent!": "agent", "lib/a.js": "x" });
@@ -26,14 +26,9 @@ const ID = `boot-${"0".repeat(24)}`;
 const ignore = Deno.build.os !== "linux" || missingFor(import.meta.url).length > 0;
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
-/** A real sshd on loopback whose one key runs the receiver, and nothing else, over a real client. */
+/** A receiver behind a real sshd. */
 async function rig() {
   const dir = await tempDir();
-  const port = freePort();
-  for (const name of ["host", "other", "user", "stranger"]) {
-    const args = ["-q", "-t", "ed25519", "-N", "", "-f", dir.at(name)];
-    assert.ok((await new Deno.Command(commandPath("ssh-keygen") ?? "", { args }).output()).success);
-  }
   const folder = dir.at(CANARY);
   await Deno.mkdir(folder);
   const config = `schema = 1\nnode = "n1"\nbootstrap_authorized = true\nroot = "${folder}/opt"\n` +
@@ -45,73 +40,29 @@ async function rig() {
       .replaceAll("/var/lib/anvil/receiver", folder)
   );
   const command = [Deno.execPath(), ...words, "serve", `${folder}/receiver.toml`].join(" ");
-  const key = await Deno.readTextFile(dir.at("user.pub"));
   const cache = Deno.env.get("DENO_DIR");
   const environment = cache === undefined ? "" : `DENO_DIR=${cache} `;
-  await Deno.writeTextFile(
-    dir.at("authorized_keys"),
-    `command="${environment}${command.replaceAll('"', '\\"')}",restrict ${key}`,
-    { mode: 0o600 },
-  );
-  await Deno.writeTextFile(
-    dir.at("sshd_config"),
-    [
-      `ListenAddress 127.0.0.1:${port}`,
-      `HostKey ${dir.at("host")}`,
-      `AuthorizedKeysFile ${dir.at("authorized_keys")}`,
-      `PidFile ${dir.at("pid")}`,
-      "AuthenticationMethods publickey",
-      "PermitRootLogin prohibit-password",
-      "UsePAM no",
-      "StrictModes no", // the folder is below /tmp
-      "Subsystem sftp internal-sftp",
-      "AcceptEnv *",
-      "",
-    ].join("\n"),
-  );
-  if (Deno.uid() === 0) await Deno.mkdir("/run/sshd", { recursive: true, mode: 0o755 });
-  const sshd = new Deno.Command(commandPath("sshd") ?? "", {
-    args: ["-D", "-e", "-f", dir.at("sshd_config")],
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
-  const errors = new Response(sshd.stderr).text();
-  await until("sshd listens", async () => {
-    try {
-      (await Deno.connect({ hostname: "127.0.0.1", port })).close();
-      return true;
-    } catch {
-      return false;
-    }
-  }, 10_000);
-  const known = async (name: string) => {
-    const pinned = (await Deno.readTextFile(dir.at(`${name}.pub`))).split(" ").slice(0, 2).join(
-      " ",
-    );
-    await Deno.writeTextFile(dir.at(`known-${name}`), knownHostsText("n1", pinned));
-    return dir.at(`known-${name}`);
-  };
-  const user = (await new Deno.Command("id", { args: ["-un"] }).output()).stdout;
-  const way = {
-    node: "n1",
-    address: "127.0.0.1",
-    port,
-    user: text(user).trim(),
-    identityFile: dir.at("user"),
-    knownHostsFile: await known("host"),
-    hostKeyType: "ssh-ed25519",
+  const sshd = await startSshd(dir, `${environment}${command}`);
+  const known = async (name: string, key: string) => {
+    await Deno.writeTextFile(dir.at(name), knownHostsText("n1", key));
+    return dir.at(name);
   };
   return {
-    dir,
     folder,
-    way,
-    otherHost: await known("other"),
+    strangerKey: sshd.strangerKey,
+    way: {
+      node: "n1",
+      address: "127.0.0.1",
+      port: sshd.port,
+      user: sshd.user,
+      identityFile: sshd.key,
+      knownHostsFile: await known("known", sshd.knownHost),
+      hostKeyType: "ssh-ed25519",
+    },
+    otherHost: await known("known-other", sshd.otherHost),
     configDigest: sha256(config).toHex(),
     [Symbol.asyncDispose]: async () => {
-      sshd.kill("SIGTERM");
-      await sshd.status;
-      await errors;
+      await sshd[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
     },
   };
@@ -247,7 +198,7 @@ Deno.test({
       const request = { verb: "identity", expected_node: "n1" };
       const other = await ask({ ...way, knownHostsFile: at.otherHost }, request);
       assert.equal(codeOf(other), "transport_failed");
-      const stranger = await ask({ ...way, identityFile: at.dir.at("stranger") }, request);
+      const stranger = await ask({ ...way, identityFile: at.strangerKey }, request);
       assert.equal(codeOf(stranger), "transport_failed");
       assert.equal(codeOf(await ask({ ...way, port: freePort() }, stage)), "outcome_unknown");
     });

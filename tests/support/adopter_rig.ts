@@ -113,7 +113,7 @@ export function hostPorts(folder: string, more: Partial<AdopterPorts> = {}): Ado
     clock: hurriedClock,
     random: systemRandom,
     sha256,
-    download: systemDownload(systemClock),
+    download: more.download ?? systemDownload(systemClock),
     upstream: http1Upstream(tcpDial, systemClock),
     canConnect: () => Promise.resolve(true),
     remarks: { info: () => {}, warn: () => {}, error: () => {} },

@@ -128,9 +128,13 @@ export class DockerRig implements AsyncDisposable {
     }
     await this.down();
     this.#upstream.close();
-    await Deno.remove(this.folder, { recursive: true }).catch(async () => {
-      await run("rm", "-rf", "--one-file-system", this.folder).catch(() => {});
-    });
+    // The engine leaves the network namespace of the host mounted.
+    const names = `${this.folder}/exec/netns`;
+    const mounted = await Array.fromAsync(Deno.readDir(names)).catch(() => []);
+    for (const { name } of mounted) {
+      await run("umount", `${names}/${name}`).catch(() => {});
+    }
+    await Deno.remove(this.folder, { recursive: true });
   }
 }
 

@@ -38,7 +38,9 @@ class Kept implements Disposable {
     for (;;) {
       const response = parseResponse(join(this.#parts));
       if (response?.whole === true) {
-        if (response.status !== 200) throw new Error(`status ${response.status}`);
+        if (response.status !== 200) {
+          throw new Error(`status ${response.status} ${response.text.slice(0, 200)}`);
+        }
         return response.header("connection") !== "close";
       }
       if (this.ended !== null) {

@@ -114,7 +114,7 @@ export async function checkClosure(
   if (hash === null) {
     return stageFault("environment", "generation_absent", "the store does not have this path");
   }
-  if (candidate !== null && hash !== candidate.hash) {
+  if (candidate !== null && candidate.hash !== "" && hash !== candidate.hash) {
     return stageFault("integrity", "nar_hash_differs", "the path here is not what was signed");
   }
   const argv = [

@@ -17,6 +17,7 @@ import type { Refusal } from "../../../lib/core/refusal.ts";
 import { refuse } from "../../../lib/core/refusal.ts";
 import type { Adopter } from "../adopter.ts";
 import { fine, type Outcome, refusedBy } from "../outcome.ts";
+import { offerSchema1 } from "./offer_schema1.ts";
 
 /** Refusals that say: somebody, or something, gives us what is not meant for us. */
 const QUIET: readonly string[] = ["no-candidate", "fetch-failed", "fetch-timeout"];
@@ -34,6 +35,15 @@ export async function offer(adopter: Adopter): Promise<Outcome> {
   if (fetched.kind === "unchanged") throw new Error("nothing was asked with an etag");
   if (fetched.kind === "refused") {
     const { code, detail } = fetched;
+    if (code === "no-candidate") {
+      const older = await offerSchema1(adopter, trust.trust);
+      if (older !== null && "exit" in older) {
+        await records.clear("stage");
+        await adopter.summarize();
+        return older;
+      }
+      if (older !== null && !QUIET.includes(older.code)) return await refusedOffer(adopter, older);
+    }
     // Both are everyday things, and two different words: nothing there, nobody there.
     await records.contacted(code, code === "no-candidate");
     if (!QUIET.includes(code)) return await refusedOffer(adopter, fetched);

@@ -3,7 +3,8 @@
 import type { Slots } from "../../../lib/adoption/slots.ts";
 import { timestamp } from "../../../lib/core/clock.ts";
 import type { Adopter } from "../adopter.ts";
-import { needsPerson, type Outcome, refusedBy } from "../outcome.ts";
+import { receipt } from "../../../lib/adoption/receipts.ts";
+import { fine, needsPerson, type Outcome, refusedBy } from "../outcome.ts";
 import { type Despite, finished } from "./adopt.ts";
 
 /** Goes back by a person's word. Needs neither publisher nor network. */
@@ -17,6 +18,9 @@ export async function rollback(
   if (slots.manual !== null) return needsPerson("manual_recovery", slots.manual.detail);
   const facts = await adopter.backend.facts();
   if (facts.kind === "refused") return refusedBy("facts_unknown", facts.detail);
+  if (to === null && slots.pending?.direction === "forward" && facts.current !== null) {
+    return await cancelBoot(adopter, slots, facts.current);
+  }
   const path = to ?? wayBack(slots, facts.current);
   if (path === null || path === facts.current) {
     const next = "name one with --to; `anvil-adopter receipts` lists what ran";
@@ -36,6 +40,26 @@ export async function rollback(
   return await finished(adopter, after);
 }
 
+/** Nothing of what waits for a boot runs yet: going back is to boot what runs. */
+async function cancelBoot(adopter: Adopter, slots: Slots, current: string): Promise<Outcome> {
+  const { backend, records, by } = adopter;
+  const done = await backend.commit(current);
+  if (done.kind === "refused") return refusedBy(done.code, done.detail, done.nextStep);
+  const at = timestamp(adopter.ports.clock.now());
+  await rejectLeft(adopter, slots, slots.pending?.path ?? null);
+  await adopter.adoption.note({ kind: "boot_cancelled", by: by.who, at });
+  const detail = "the next boot brings what runs";
+  await records.add(
+    receipt("said", "boot_cancelled", detail, at, {
+      by: by.who,
+      path: slots.pending?.path ?? null,
+    }),
+  );
+  await records.clear("activate");
+  await adopter.summarize();
+  return fine("boot_cancelled", detail);
+}
+
 /** The last proven one when something else runs, else what ran before it. */
 function wayBack(slots: Slots, current: string | null): string | null {
   if (slots.proven !== null && slots.proven.path !== current) return slots.proven.path;
@@ -44,10 +68,9 @@ function wayBack(slots: Slots, current: string | null): string | null {
 
 /** What a person leaves is not taken again by a timer. */
 async function rejectLeft(adopter: Adopter, slots: Slots, current: string | null): Promise<void> {
-  const left = [slots.staged?.candidate, slots.offered?.candidate].find((one) =>
-    one?.id === current
-  );
-  if (left === undefined) return;
+  const known = [slots.staged?.candidate, slots.offered?.candidate, slots.pending?.candidate];
+  const left = known.find((one) => one?.id === current);
+  if (left === undefined || left === null) return;
   await adopter.adoption.note({
     kind: "rejected",
     id: left.id,

@@ -31,8 +31,25 @@ export interface ChangeParts {
   readonly survey: (signal: AbortSignal) => Promise<SurveyPorts | Refusal>;
 }
 
-/** Roles of a host whose serves and router are changed. */
-export const CHANGE_HOSTS = ["serving", "router", "voice"] as const;
+/** `open`, but not while a change works on this host: it would find another world than it left. */
+export function whileFree<Host>(
+  change: () => string | null,
+  open: () => Promise<Host | Refusal>,
+): () => Promise<Host | Refusal> {
+  return () => {
+    const busy = change();
+    return busy === null ? open() : Promise.resolve(busyWith(busy));
+  };
+}
+
+/** Nothing else is changed on this host meanwhile. */
+export function busyWith(change: string): Refusal {
+  return refuse(
+    "host_busy",
+    `${change} is working on this host`,
+    "wait for its end: see `promotion.status`",
+  );
+}
 
 /** Starts may take hours, drains an hour: a change that is still not over is turned back. */
 export const CHANGE_MS = 4 * 3600 * 1000;

@@ -12,7 +12,6 @@ import { takeSurvey } from "../../../lib/serves/machines/survey.ts";
 import { defineMutation, defineRead, type Operation } from "../../../lib/operation/operation.ts";
 import {
   applied,
-  CHANGE_HOSTS,
   CHANGE_MS,
   type ChangeParts,
   changeShape,
@@ -25,6 +24,7 @@ import {
   reachedShape,
   surveyed,
 } from "./change.ts";
+import { CHANGE_HOSTS } from "../host_roles.ts";
 
 const name = z.string().regex(ID_PATTERN, "expected a mode's name");
 

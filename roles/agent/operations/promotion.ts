@@ -9,7 +9,6 @@ import { planPromotion } from "../../../lib/serves/machines/promotion.ts";
 import { defineMutation, defineRead, type Operation } from "../../../lib/operation/operation.ts";
 import {
   applied,
-  CHANGE_HOSTS,
   CHANGE_MS,
   type ChangeParts,
   changeShape,
@@ -25,6 +24,7 @@ import {
   reachedShape,
   surveyed,
 } from "./change.ts";
+import { CHANGE_HOSTS } from "../host_roles.ts";
 
 const wishShape = z.strictObject({
   alias: z.string().min(1).max(256).describe("The model name clients send."),

@@ -13,6 +13,7 @@ import {
   jsonShape,
   type Operation,
 } from "../../../lib/operation/operation.ts";
+import { busyWith } from "./change.ts";
 import type { Observed, RouterRefusal } from "../../../lib/serves/machines/ports.ts";
 import type { RouterClient } from "../../../lib/serves/machines/router_client.ts";
 import { WITH_ROUTER } from "../host_roles.ts";
@@ -83,13 +84,7 @@ export function routerOperations({ client, change }: RouterParts): Operation[] {
       run: async ({ tier, action, timeout_seconds }, { signal, step }) => {
         if (client === null) return NOT_CONFIGURED;
         const busy = change();
-        if (busy !== null) {
-          return refuse(
-            "host_busy",
-            `${busy} is working on this host`,
-            "wait for its end: see `promotion.status`",
-          );
-        }
+        if (busy !== null) return busyWith(busy);
         step(`${action} ${tier}`, "unknown");
         const told = await client.transition({ tier, action, seconds: timeout_seconds }, signal);
         return told.kind === "refused" ? ended(told) : { kind: "ok", value: observed(told) };

@@ -29,7 +29,7 @@ const output = z.strictObject({
 type Answer = z.infer<typeof output>;
 
 /** The one. */
-export function serveIdentityOperation(parts: ServesParts): Operation {
+export function serveIdentityOperation(parts: Pick<ServesParts, "open">): Operation {
   return defineRead({
     name: "serves.identity",
     brief: "Which declared serve owns a port of this host, proven by its process",

@@ -7,6 +7,7 @@
 import { z } from "zod";
 import type { Json } from "../../../lib/core/canonical_json.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
+import { whileFree } from "./change.ts";
 import {
   defineMutation,
   defineRead,
@@ -29,6 +30,8 @@ export interface ServesParts {
   readonly node: string;
   /** Opens the host's files and runtimes anew. */
   readonly open: () => Promise<ServesHost | Refusal>;
+  /** The change that works on this host now; null when there is none. */
+  readonly change: () => string | null;
 }
 
 const READ_MS = 60_000;
@@ -62,6 +65,7 @@ const ended = z.strictObject({ serve: name, outcome: z.string(), observed: jsonS
 /** The seven. */
 export function servesOperations(parts: ServesParts): Operation[] {
   const base = { roles: SERVING_HOSTS, deadlineMs: READ_MS } as const;
+  const free: ServesParts = { ...parts, open: whileFree(parts.change, parts.open) };
   return [
     defineRead({
       ...base,
@@ -141,7 +145,7 @@ export function servesOperations(parts: ServesParts): Operation[] {
       plan: async (input, { signal }) =>
         await withServe(parts, input.serve, (host, serve) => planUp(host, serve, [], signal)),
       run: async (plan, context) =>
-        await withServe(parts, plan.serve, (host, serve) => up(host, serve, context)),
+        await withServe(free, plan.serve, (host, serve) => up(host, serve, context)),
     }),
     defineMutation({
       ...base,
@@ -159,7 +163,7 @@ export function servesOperations(parts: ServesParts): Operation[] {
           (host, serve) => planDown(host, serve, input.force, signal),
         ),
       run: async (plan, context) =>
-        await withServe(parts, plan.serve, (host, serve) => down(host, serve, plan.force, context)),
+        await withServe(free, plan.serve, (host, serve) => down(host, serve, plan.force, context)),
     }),
     defineMutation({
       ...base,
@@ -181,7 +185,7 @@ export function servesOperations(parts: ServesParts): Operation[] {
             : then;
         }),
       run: async (plan, context) =>
-        await withServe(parts, plan.up.serve, async (host, serve) => {
+        await withServe(free, plan.up.serve, async (host, serve) => {
           const first = await down(host, serve, plan.down.force, context);
           if (first.kind !== "ok") return first;
           const then = await up(host, serve, context);
@@ -212,7 +216,7 @@ export function servesOperations(parts: ServesParts): Operation[] {
             : plan;
         }),
       run: async (plan, context) =>
-        await withServe(parts, plan.serve, async (host, serve) => {
+        await withServe(free, plan.serve, async (host, serve) => {
           const { adopt } = host.lifecycle;
           return upEnded(
             serve,

@@ -65,6 +65,43 @@ export async function applyPlan(ports: BootstrapPorts, ask: ApplyAsk): Promise<A
   return attempt instanceof Attempt ? await attempt.run(ask) : attempt;
 }
 
+/**
+ * An operation that was interrupted here, and whose agent answers by now: accepted when it is the
+ * planned one. The receiver is not asked any more.
+ */
+export async function settleAnswering(
+  ports: Pick<BootstrapPorts, "record" | "now">,
+  ask: Omit<ApplyAsk, "bundle">,
+  health: { readonly [key: string]: Json },
+): Promise<Applied> {
+  if (!isPlanned(ask.plan, health)) {
+    return refuse(
+      "agent_available",
+      "the agent of this host answers, and is not the planned one",
+      "look at what runs there; install through it, or stop it and roll back",
+    );
+  }
+  const { operationId, by } = ask;
+  const begun = newReceipt(ask.plan, ask.planDigest, { operationId, by, at: ports.now() });
+  const receipt = withPhase(begun, "accepted", ports.now());
+  return await ports.record(receipt) ?? { kind: "receipt", receipt };
+}
+
+/** Health alone is not enough, and neither is the version: it must be the planned build. */
+function isPlanned(
+  { expected_node, bundle, expected }: Plan,
+  health: { readonly [key: string]: Json },
+): boolean {
+  const wanted: Readonly<Record<string, Json>> = {
+    node: expected_node,
+    version: bundle.version,
+    build_digest: bundle.build_digest,
+    protocol: expected.protocol,
+    catalogue_digest: expected.catalogue_digest,
+  };
+  return Object.entries(wanted).every(([key, value]) => health[key] === value);
+}
+
 /** Why the receiver may not be asked: only an agent that is proven to be down makes room for it. */
 export function refuseAgent(seen: AgentSeen): Refusal<BootstrapCode> | null {
   switch (seen.kind) {
@@ -152,21 +189,10 @@ class Attempt {
     return code;
   }
 
-  /** Health alone is not enough, and neither is the version: it must be the planned build. */
-  async #accept({ expected_node, bundle, expected }: Plan): Promise<BootstrapCode | null> {
-    const wanted: Readonly<Record<string, Json>> = {
-      node: expected_node,
-      version: bundle.version,
-      build_digest: bundle.build_digest,
-      protocol: expected.protocol,
-      catalogue_digest: expected.catalogue_digest,
-    };
+  async #accept(plan: Plan): Promise<BootstrapCode | null> {
     do {
       const seen = await this.#ports.agent();
-      if (seen.kind === "answers") {
-        const isWanted = Object.entries(wanted).every(([key, value]) => seen.health[key] === value);
-        return isWanted ? null : "acceptance_failed";
-      }
+      if (seen.kind === "answers") return isPlanned(plan, seen.health) ? null : "acceptance_failed";
       if (seen.kind !== "absent") return "acceptance_failed";
     } while (await this.#ports.waitForAgent());
     return "acceptance_failed";

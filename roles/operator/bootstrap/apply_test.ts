@@ -7,7 +7,14 @@ import { archiveLength } from "../../../lib/generation/write_archive.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { archiveOf, type Bundle, chunksOf } from "../../../lib/testing/bundle_rig.ts";
 import { Host, ID, newDisk, ONE, TWO } from "../../../tests/support/receiver_rig.ts";
-import { type AgentSeen, applyPlan, type BootstrapPorts, refuseAgent } from "./apply.ts";
+import {
+  type AgentSeen,
+  type Applied,
+  applyPlan,
+  type BootstrapPorts,
+  refuseAgent,
+  settleAnswering,
+} from "./apply.ts";
 
 const CATALOGUE = "c".repeat(64);
 const BUILDS = new Map([[ONE, "1".repeat(64)], [TWO, "2".repeat(64)]]);
@@ -104,7 +111,7 @@ async function rig() {
     const { phases, error } = applied.receipt;
     return { phases: phases.map(({ phase }) => phase), end: phases.at(-1)?.phase, error };
   };
-  return { host, ports, receipts, lose, world, apply };
+  return { host, ports, receipts, lose, world, apply, planFor };
 }
 
 const GOOD = ["planned", "staged", "verified", "installed", "activated", "restarted", "accepted"];
@@ -235,4 +242,80 @@ Deno.test("bootstrap: without a receipt nothing begins; a disk that fills up lat
   world.full = true;
   const full = await apply(ONE, 2);
   assert.deepEqual(full.phases, [...GOOD, "cleanup_failed"]);
+});
+
+Deno.test("bootstrap: the operator's machine dies before or after each step, and goes on", async () => {
+  let steps = 0;
+  for (let death = 0; death === 0 || death < steps; death++) {
+    const { ports, host, world, planFor } = await rig();
+    const plan = await planFor(ONE);
+    const ask = {
+      plan,
+      planDigest: planSha256(sha256, plan),
+      operationId: ID(1),
+      bundle: await archiveOf(ONE) as Uint8Array<ArrayBuffer>,
+      by: "t",
+    };
+    let at = 0;
+    const dying =
+      <Args extends unknown[], Out>(act: (...args: Args) => Promise<Out>) =>
+      async (...args: Args): Promise<Out> => {
+        if (at++ === death) throw new Error("died");
+        const out = await act(...args);
+        if (at++ === death) throw new Error("died");
+        return out;
+      };
+    // The agent is down until it is activated.
+    const agent = () => {
+      world.instead = host.running.length === 0 ? "absent" : null;
+      return ports.agent();
+    };
+    const mortal: BootstrapPorts = {
+      ...ports,
+      ask: dying(ports.ask),
+      agent: dying(agent),
+      record: dying(ports.record),
+    };
+    let applied: Applied | null = null;
+    if (steps === 0) {
+      // Once without a death, to count.
+      const whole = await rig();
+      let calls = 0;
+      const counted = {
+        ...whole.ports,
+        ask: (...args: Parameters<typeof ports.ask>) => {
+          calls++;
+          return whole.ports.ask(...args);
+        },
+        agent: () => {
+          calls++;
+          whole.world.instead = whole.host.running.length === 0 ? "absent" : null;
+          return whole.ports.agent();
+        },
+        record: (...args: Parameters<typeof ports.record>) => {
+          calls++;
+          return whole.ports.record(...args);
+        },
+      };
+      assert.equal((await applyPlan(counted, ask)).kind, "receipt");
+      steps = calls * 2;
+    }
+    await assert.rejects(applyPlan(mortal, ask), /died/, `death ${death} of ${steps}`);
+    const seen = await agent();
+    applied = seen.kind === "answers"
+      ? await settleAnswering(ports, ask, seen.health)
+      : await applyPlan({ ...ports, agent }, ask);
+    assert.ok(applied.kind === "receipt", `death ${death}: ${JSON.stringify(applied)}`);
+    assert.equal(applied.receipt.phases.at(-1)?.phase, "accepted");
+    assert.deepEqual(host.running, [host.digest(ONE)], `death ${death}`);
+  }
+  assert.equal(steps, 22); // seven receipts, two requests, two looks at the agent
+});
+
+Deno.test("bootstrap: an interrupted operation whose agent is another one is not accepted", async () => {
+  const { ports, planFor } = await rig();
+  const plan = await planFor(ONE);
+  const ask = { plan, planDigest: "d".repeat(64), operationId: ID(1), by: "t" };
+  const settled = await settleAnswering(ports, ask, { node: "n1", version: "1", protocol: 1 });
+  assert.equal(settled.kind === "refused" && settled.code, "agent_available");
 });

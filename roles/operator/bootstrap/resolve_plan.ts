@@ -6,6 +6,7 @@
  */
 
 import { type Plan, planShape } from "../../../lib/bootstrap/plan.ts";
+import type { Json } from "../../../lib/core/canonical_json.ts";
 import { timestamp } from "../../../lib/core/clock.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import { CatalogueShelf } from "../../../lib/dispatch/catalogue_shelf.ts";
@@ -51,13 +52,20 @@ export interface Reached {
   readonly folder: string;
 }
 
+/** A host whose agent is there: nothing is opened to its receiver. */
+export interface Answering {
+  readonly kind: "answering";
+  readonly health: { readonly [key: string]: Json };
+  readonly folder: string;
+}
+
 const PROOF_MS = 5000;
 
 /** Finds the one declared host, proves that its agent is down, and opens the way to its receiver. */
 export async function reachHost(
   operator: Operator,
   flags: BootstrapFlags,
-): Promise<Reached | WrongFile | Refusal> {
+): Promise<Reached | Answering | WrongFile | Refusal> {
   if (flags.target.kind !== "host") {
     return refuse("target_not_a_host", "one declared host at a time", "--target host:<id>");
   }
@@ -70,6 +78,8 @@ export async function reachHost(
   const look = () => lookAtAgent(operator, ready, flags);
   const outcome = await look();
   const seen = seenIn(outcome);
+  const folder = within(home, "bootstrap");
+  if (seen.kind === "answers") return { kind: "answering", health: seen.health, folder };
   const present = refuseAgent(seen);
   if (present !== null) return present;
   const way = recoveryWay(ready.index, {
@@ -78,7 +88,6 @@ export async function reachHost(
     failure: outcome?.failure ?? null,
   });
   if (way.kind === "refused") return way;
-  const folder = within(home, "bootstrap");
   const ask = await receiverWay(operator, folder, way.transport, flags.key);
   if (typeof ask !== "function") return ask;
   return {
@@ -141,18 +150,34 @@ export async function resolvePlan(
 
 /** The ports of an attempt on a host. */
 export function attemptPorts(
-  { ports }: Operator,
+  operator: Operator,
   { agent, ask, folder }: Reached,
   acceptSeconds: number,
 ): BootstrapPorts {
-  const receipts = within(folder, "receipts");
+  const { clock } = operator.ports;
   let waited = 0;
   return {
+    ...receiptPorts(operator, folder),
     ask: (request, bundle) => {
       waited = 0;
       return ask(request, bundle);
     },
     agent,
+    waitForAgent: async () => {
+      if (waited++ >= acceptSeconds) return false;
+      await clock.sleep(1000);
+      return true;
+    },
+  };
+}
+
+/** Where receipts are kept. */
+export function receiptPorts(
+  { ports }: Operator,
+  folder: string,
+): Pick<BootstrapPorts, "record" | "now"> {
+  const receipts = within(folder, "receipts");
+  return {
     record: async (receipt) => {
       const made = await ports.directories.make(receipts);
       if (made.kind === "refused") return made;
@@ -162,11 +187,6 @@ export function attemptPorts(
       return written.kind === "refused" ? written : null;
     },
     now: () => timestamp(ports.clock.now()),
-    waitForAgent: async () => {
-      if (waited++ >= acceptSeconds) return false;
-      await ports.clock.sleep(1000);
-      return true;
-    },
   };
 }
 

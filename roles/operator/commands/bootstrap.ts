@@ -1,7 +1,6 @@
 /** `anvil-operator bootstrap plan|apply|status|rollback`. @module */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { CODES } from "../../../lib/bootstrap/codes.ts";
 import {
   type Plan,
   planSha256,
@@ -16,12 +15,13 @@ import { newId } from "../../../lib/core/ids.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import { readJson } from "../../../lib/core/strict_json.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
-import { applyPlan } from "../bootstrap/apply.ts";
+import { type Applied, applyPlan, refuseAgent, settleAnswering } from "../bootstrap/apply.ts";
 import {
   attemptPorts,
   type BootstrapFlags,
   type PlanFlags,
   reachHost,
+  receiptPorts,
   resolvePlan,
 } from "../bootstrap/resolve_plan.ts";
 import { DISPATCH_FLAGS, targetFlag } from "../dispatch_flags.ts";
@@ -35,19 +35,23 @@ const digest = (brief: string) => ({ ...text(brief, "HEX"), parse: digestOf }) a
 const flag = (brief: string) =>
   ({ kind: "boolean", default: false, withNegated: false, brief }) as const;
 
-const hostFlags = (operator: Operator) => ({
-  ...DISPATCH_FLAGS,
-  target: { ...targetFlag(operator), brief: "host:<id>, one" },
-  key: text("The private key of the receiver's account", "FILE"),
-  recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
-} as const);
+function hostFlags(operator: Operator) {
+  return {
+    ...DISPATCH_FLAGS,
+    target: { ...targetFlag(operator), brief: "host:<id>, one" },
+    key: text("The private key of the receiver's account", "FILE"),
+    recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
+  } as const;
+}
 
-const planFlags = (operator: Operator) => ({
-  ...hostFlags(operator),
-  bundle: text("The archive to install, as anvil-VERSION-PLATFORM.tar", "FILE"),
-  receiverBuild: digest("The build digest the receiver must have"),
-  expectCatalogue: digest("The catalogue digest the new agent must have"),
-} as const);
+function planFlags(operator: Operator) {
+  return {
+    ...hostFlags(operator),
+    bundle: text("The archive to install, as anvil-VERSION-PLATFORM.tar", "FILE"),
+    receiverBuild: digest("The build digest the receiver must have"),
+    expectCatalogue: digest("The catalogue digest the new agent must have"),
+  } as const;
+}
 
 /** The commands of bootstrap. */
 export function bootstrapRoutes(operator: Operator) {
@@ -73,7 +77,7 @@ function planCommand(operator: Operator) {
     },
     async func(flags) {
       const reached = await reachHost(operator, flags);
-      if (reached.kind !== "reached") return reportFailure(this, reached, flags.json);
+      if (reached.kind !== "reached") return reportUnreached(this, reached, flags.json);
       const resolved = await resolvePlan(reached, operator, flags);
       if (resolved.kind === "refused") return reportFailure(this, resolved, flags.json);
       const { plan } = resolved;
@@ -121,8 +125,18 @@ function applyCommand(operator: Operator) {
     async func(flags) {
       const planned = await readPlanFile(operator, flags.plan);
       if ("kind" in planned) return reportFailure(this, planned, flags.json);
+      const ask = {
+        plan: planned,
+        planDigest: planSha256(operator.ports.sha256, planned),
+        operationId: flags.operation ?? newId("boot", operator.dispatch.random),
+        by: flags.by ?? operator.by,
+      };
       const reached = await reachHost(operator, flags);
-      if (reached.kind !== "reached") return reportFailure(this, reached, flags.json);
+      if (reached.kind === "answering" && flags.operation !== undefined) {
+        const ports = receiptPorts(operator, reached.folder);
+        return reportApplied(this, await settleAnswering(ports, ask, reached.health), flags.json);
+      }
+      if (reached.kind !== "reached") return reportUnreached(this, reached, flags.json);
       const resolved = await resolvePlan(reached, operator, flags);
       if (resolved.kind === "refused") return reportFailure(this, resolved, flags.json);
       const refused = refuseDrift(planned, resolved.plan) ?? refuseUnauthorized(planned) ??
@@ -132,24 +146,29 @@ function applyCommand(operator: Operator) {
           "look at the plan, then add --confirm",
         ));
       if (refused !== null) return reportFailure(this, refused, flags.json);
-      const applied = await applyPlan(attemptPorts(operator, reached, flags.acceptSeconds), {
-        plan: planned,
-        planDigest: planSha256(operator.ports.sha256, planned),
-        operationId: flags.operation ?? newId("boot", operator.dispatch.random),
-        bundle: resolved.bundle.bytes,
-        by: flags.by ?? operator.by,
-      });
-      if (applied.kind === "refused") return reportFailure(this, applied, flags.json);
-      const { receipt } = applied;
-      reportData(
-        this,
-        { ...receipt },
-        () => receiptLines(receipt),
-        flags.json,
-        exitCodeOf(receipt),
-      );
+      const ports = attemptPorts(operator, reached, flags.acceptSeconds);
+      const applied = await applyPlan(ports, { ...ask, bundle: resolved.bundle.bytes });
+      reportApplied(this, applied, flags.json);
     },
   });
+}
+
+function reportApplied(context: ProgramContext, applied: Applied, json: boolean): void {
+  if (applied.kind === "refused") return reportFailure(context, applied, json);
+  const { receipt } = applied;
+  reportData(context, { ...receipt }, () => receiptLines(receipt), json, exitCodeOf(receipt));
+}
+
+/** Why the receiver of a host is not asked. */
+function reportUnreached(
+  context: ProgramContext,
+  reached: Exclude<Awaited<ReturnType<typeof reachHost>>, { kind: "reached" }>,
+  json: boolean,
+): void {
+  const failure = reached.kind === "answering"
+    ? refuseAgent({ kind: "answers", health: reached.health })
+    : reached;
+  if (failure !== null) reportFailure(context, failure, json);
 }
 
 function statusCommand(operator: Operator) {
@@ -163,7 +182,7 @@ function statusCommand(operator: Operator) {
     docs: { brief: "Say where an operation stands, as the receiver tells it" },
     async func(flags) {
       const reached = await reachHost(operator, flags);
-      if (reached.kind !== "reached") return reportFailure(this, reached, flags.json);
+      if (reached.kind !== "reached") return reportUnreached(this, reached, flags.json);
       const operation_id = flags.operation;
       const answer = await reached.ask({ protocol: 1, verb: "status", operation_id });
       reportAnswer(this, answer, flags.json);
@@ -171,10 +190,19 @@ function statusCommand(operator: Operator) {
   });
 }
 
+/** What a person may say went wrong. */
+const REASONS = [
+  "acceptance_failed",
+  "activation_failed",
+  "restart_failed",
+  "restart_unknown",
+  "outcome_unknown",
+] as const;
+
 interface RollbackFlags extends BootstrapFlags {
   readonly operation: string;
   readonly confirm: boolean;
-  readonly because: (typeof CODES)[number];
+  readonly because: (typeof REASONS)[number];
 }
 
 function rollbackCommand(operator: Operator) {
@@ -186,7 +214,7 @@ function rollbackCommand(operator: Operator) {
         confirm: flag("Do it"),
         because: {
           kind: "enum",
-          values: CODES,
+          values: REASONS,
           default: "acceptance_failed",
           brief: "What went wrong",
         },
@@ -203,7 +231,7 @@ function rollbackCommand(operator: Operator) {
         return reportFailure(this, refused, flags.json);
       }
       const reached = await reachHost(operator, flags);
-      if (reached.kind !== "reached") return reportFailure(this, reached, flags.json);
+      if (reached.kind !== "reached") return reportUnreached(this, reached, flags.json);
       const identity = await reached.ask({
         protocol: 1,
         verb: "identity",

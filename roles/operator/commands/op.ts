@@ -9,6 +9,7 @@ import { OPERATION_NAME } from "../../../lib/operation/operation.ts";
 import { type ProgramContext, reportRefusal } from "../../../lib/terminal/program.ts";
 import { table } from "../../../lib/terminal/table.ts";
 import type { Target } from "../../../lib/topology/resolve.ts";
+import { KEY_FLAG, yes } from "../change_flags.ts";
 import { prepareDispatch, runDispatch } from "../dispatch.ts";
 import { DISPATCH_FLAGS, type DispatchFlags, targetFlag } from "../dispatch_flags.ts";
 import { readInput } from "../operation_input.ts";
@@ -35,7 +36,7 @@ const RECOVER_FLAG = {
   kind: "boolean",
   default: false,
   withNegated: false,
-  brief: "After proof that the agent is down and got nothing: ask over SSH (not built yet)",
+  brief: "After proof that the agent is down and got nothing: say how to go on over SSH",
 } as const;
 
 function listCommand(operator: Operator) {
@@ -80,9 +81,6 @@ interface CallFlags extends TargetFlags {
   readonly recoverViaSsh: boolean;
 }
 
-const yes = (brief: string) =>
-  ({ kind: "boolean", default: false, withNegated: false, brief }) as const;
-
 function callCommand(operator: Operator) {
   return buildCommand<CallFlags, [string], ProgramContext>({
     parameters: {
@@ -98,13 +96,7 @@ function callCommand(operator: Operator) {
         },
         dryRun: yes("Plan only: show what would be done, change nothing"),
         confirm: yes("Yes to an operation that destroys something"),
-        key: {
-          kind: "parsed",
-          parse: key,
-          optional: true,
-          brief: "The idempotency key; the one of an earlier call joins it (default: a fresh one)",
-          placeholder: "KEY",
-        },
+        key: KEY_FLAG,
         recoverViaSsh: RECOVER_FLAG,
       },
       positional: {
@@ -185,12 +177,5 @@ function operationName(text: string): string {
 
 function runId(text: string): string {
   if (!/^run-[0-9a-f]{24}$/.test(text)) throw new SyntaxError("expected the id of a run, as run-…");
-  return text;
-}
-
-function key(text: string): string {
-  if (!/^[A-Za-z0-9._:-]{8,128}$/.test(text)) {
-    throw new SyntaxError("expected 8 to 128 of `A-Z a-z 0-9 . _ : -`");
-  }
   return text;
 }

@@ -1,0 +1,41 @@
+/**
+ * What an agent told, read for a person: an agent of another version may tell it in another shape.
+ *
+ * @module
+ */
+
+import type { Json } from "../../lib/core/canonical_json.ts";
+import { type JsonObject, objectOf } from "../../lib/dispatch/reply.ts";
+
+/** The object under `name`; an empty one where there is none. */
+export function objectTold(of: JsonObject, name: string): JsonObject {
+  return objectOf(of[name]) ?? {};
+}
+
+/** The list under `name`; an empty one where there is none. */
+function listTold(of: JsonObject, name: string): readonly Json[] {
+  const value = of[name];
+  return Array.isArray(value) ? value as readonly Json[] : [];
+}
+
+/** The objects of the list under `name`. */
+export function objectsTold(of: JsonObject, name: string): readonly JsonObject[] {
+  return listTold(of, name).map((one) => objectOf(one)).filter((one) => one !== null);
+}
+
+/** The texts of the list under `name`. */
+export function textsTold(of: JsonObject, name: string): readonly string[] {
+  return listTold(of, name).filter((one) => typeof one === "string");
+}
+
+/** A value in one cell; `none` for what is null or not told. */
+export function cellTold(of: JsonObject, name: string, none = "-"): string {
+  const value = of[name];
+  if (value === null || value === undefined) return none;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** What an agent says must not steer the terminal. Lines stay lines. */
+export function harmless(text: string): string {
+  return text.replaceAll(/[^\n\P{Cc}]/gu, "\ufffd");
+}
