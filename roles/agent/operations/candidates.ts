@@ -107,7 +107,11 @@ function adoptOperation(adopter: AdopterProgram): Operation {
       const flags = despiteFlags(input);
       if ("kind" in flags) return flags;
       const plan = await asked(adopter, ["plan"], context, PLAN_MS);
-      return plan.kind === "ok" ? { kind: "ok", value: { ...plan.value, flags } } : plan;
+      if (plan.kind !== "ok") return plan;
+      const { admission, blocked_by } = plan.value;
+      const free = Array.isArray(blocked_by) && blocked_by.length === 0;
+      const would_adopt = admission === "begin" && free;
+      return { kind: "ok", value: { ...plan.value, would_adopt, flags } };
     },
     run: ({ flags }, context) =>
       acted(adopter, ["adopt", ...flags], context, { deadlineMs: ADOPT_MS, outlives: true }),
