@@ -42,6 +42,12 @@ export class CatalogueShelf {
     return (await known)?.get(name) ?? null;
   }
 
+  /** Whether a catalogue that was asked for has an operation; null when none is known. */
+  async has(digest: Json | undefined, name: string): Promise<boolean | null> {
+    const known = typeof digest === "string" ? await this.#known.get(digest) : null;
+    return known?.has(name) ?? null;
+  }
+
   async #ask(
     digest: string,
     ask: () => Promise<Exchanged>,

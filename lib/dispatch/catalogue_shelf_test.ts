@@ -62,3 +62,13 @@ Deno.test("shelf: a catalogue that is not the one it says is not believed, and n
   assert.equal(good?.effect, "mutate");
   assert.equal(await shelf.entryOf(null, "a.write", () => assert.fail("no digest")), null);
 });
+
+Deno.test("shelf: whether it has an operation is not known before a catalogue was read whole", async () => {
+  const shelf = new CatalogueShelf(digest);
+  const has = (name: string) => shelf.has(DIGEST, name);
+  assert.deepEqual([await has("a.read"), await shelf.has(undefined, "a.read")], [null, null]);
+  await shelf.entryOf(DIGEST, "a.read", () => Promise.resolve(answer([])));
+  assert.equal(await has("a.read"), null, "a catalogue of another digest counted");
+  await shelf.entryOf(DIGEST, "a.read", () => Promise.resolve(answer(OPERATIONS)));
+  assert.deepEqual([await has("a.read"), await has("b.none")], [true, false]);
+});

@@ -28,11 +28,13 @@ import type { Operation } from "../../lib/operation/operation.ts";
 import type { RunView } from "../../lib/operation/run_record.ts";
 import { Runner } from "../../lib/operation/runner.ts";
 import type { OpenChangeJournal } from "../../lib/serves/machines/store.ts";
+import { adopterProgram } from "./adopter_program.ts";
 import { type AppParts, handle } from "./app.ts";
 import type { Roster } from "./clients.ts";
 import { type Changes, type HostServes, openChanges } from "./changes.ts";
 import type { AgentConfig } from "./config.ts";
 import type { FactPorts } from "./facts/fact.ts";
+import { candidateOperations } from "./operations/candidates.ts";
 import { configOperations } from "./operations/config.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
@@ -182,6 +184,11 @@ function listen(
       tryLock: ports.tryLock,
       path: config.auth.clients ?? null,
     }),
+    ...candidateOperations(
+      config.adopter === undefined
+        ? null
+        : adopterProgram({ run: ports.facts.run, ...config.adopter }),
+    ),
     ...servesOperations({
       node: config.node,
       open: ports.openServes,

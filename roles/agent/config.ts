@@ -100,6 +100,20 @@ export const configShape = z.strictObject({
       "The unix socket of the engine on this host; nothing remote.",
     ),
   }).optional().describe("What this host serves; without it there is nothing to start."),
+  adopter: z.strictObject({
+    config: z.string().min(1).default("adopter.toml").describe(
+      "The adopter's configuration, relative to this file.",
+    ),
+    program: z.array(z.string().min(1).max(1024)).min(1).max(64).default(["anvil-adopter"])
+      .describe("The installed adopter and its leading arguments."),
+    outside: z.array(z.string().min(1).max(1024)).max(64)
+      .default(["systemd-run", "--quiet", "--collect", "--wait", "--pipe", "--"]).describe(
+        "What starts an adoption outside of the agent's own unit, so that a restart of the agent " +
+          "does not end it; empty where nothing restarts the agent.",
+      ),
+  }).optional().describe(
+    "For a host whose adoption policy is not `none`; without it there is no `candidates.*`.",
+  ),
   limits: z.strictObject({
     reads: whole(1, 1024).default(32).describe("Reads and dry runs at once."),
     mutations: whole(1, 64).default(4).describe("Live mutations at once."),

@@ -24,7 +24,7 @@ export async function loadConfig(path: string): Promise<Checked<AgentConfig>> {
   if (text === null) return unreadable("not_utf8", "the file is not UTF-8 text");
   const checked = readConfig(text);
   if (checked.kind === "invalid") return checked;
-  const { auth, router, serves, state, config } = checked.model;
+  const { auth, router, serves, adopter, state, config } = checked.model;
   const model: AgentConfig = {
     ...checked.model,
     state: beside(path, state),
@@ -36,6 +36,9 @@ export async function loadConfig(path: string): Promise<Checked<AgentConfig>> {
         ...(router.token_file === undefined ? {} : { token_file: beside(path, router.token_file) }),
         ...(router.config === undefined ? {} : { config: beside(path, router.config) }),
       },
+    }),
+    ...(adopter === undefined ? {} : {
+      adopter: { ...adopter, config: beside(path, adopter.config) },
     }),
     ...(serves === undefined ? {} : {
       serves: {

@@ -105,11 +105,12 @@ export function visitorOf(
   { plan, tokens, authorities }: Ready,
   flags: Pick<DispatchFlags, "connectTimeout" | "timeout">,
   onMutation: () => void,
+  catalogues: CatalogueShelf = new CatalogueShelf(operator.ports.sha256),
 ): Visitor {
   const ports = {
     clock: operator.ports.clock,
     open: operator.dispatch.open(authorities),
-    catalogues: new CatalogueShelf(operator.ports.sha256),
+    catalogues,
     onMutation,
   };
   const limits = {

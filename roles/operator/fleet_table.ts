@@ -6,6 +6,12 @@
 
 import type { Json } from "../../lib/core/canonical_json.ts";
 import { objectOf } from "../../lib/dispatch/reply.ts";
+import {
+  type Adoption,
+  adoptionCells,
+  type AdoptionSeen,
+  CANDIDATES_STATUS,
+} from "./adoption_seen.ts";
 import { ageText } from "./age.ts";
 import { skewText } from "./commands/node.ts";
 import type { Dispatched } from "./dispatch.ts";
@@ -31,10 +37,19 @@ export type FleetRow = {
   readonly catalogue_digest: string | null;
   /** What the agent was set up from, beside the topology read here. */
   readonly topology: "same" | "differs" | "none" | "unknown";
+  /** Of this look. */
+  readonly adoption: AdoptionSeen;
+  /** What the host said of its adoption before; null when it never did. */
+  readonly adoptionBefore: Adoption | null;
 };
 
-/** A row per host of the plan. */
-export function fleetRows({ plan, outcomes }: Dispatched, seen: Seen, now: number): FleetRow[] {
+/** A row per host of the plan. `adoptions`: of the hosts that were asked for it. */
+export function fleetRows(
+  { plan, outcomes }: Dispatched,
+  seen: Seen,
+  adoptions: ReadonlyMap<string, AdoptionSeen>,
+  now: number,
+): FleetRow[] {
   const byHost = new Map(outcomes.map((one) => [one.host, one]));
   return plan.hosts.map(({ host }) => {
     const outcome = byHost.get(host);
@@ -62,6 +77,13 @@ export function fleetRows({ plan, outcomes }: Dispatched, seen: Seen, now: numbe
       running: typeof running === "number" ? running : null,
       catalogue_digest: typeof catalogue === "string" ? catalogue : null,
       topology: topologyOf(objectOf(outcome?.result)?.["topology"], plan.fingerprint),
+      adoption: adoptions.get(host) ??
+        {
+          kind: "unknown",
+          code: outcome?.code ?? "interrupted",
+          detail: outcome?.detail ?? "the command was ended before",
+        },
+      adoptionBefore: sighting?.adoption ?? null,
     };
   });
 }
@@ -96,7 +118,11 @@ export function compareVersions(left: string, right: string): number {
 }
 
 /** `fleet status`. */
-export function statusCells(row: FleetRow): readonly string[] {
+export function statusCells(
+  row: FleetRow,
+  _newest: string | null,
+  now: number,
+): readonly string[] {
   return [
     ...first(row),
     row.version ?? "unknown",
@@ -104,7 +130,11 @@ export function statusCells(row: FleetRow): readonly string[] {
     row.skewMs === null ? "-" : skewText(row.skewMs),
     row.running === null ? "-" : `${row.running}`,
     row.topology,
-    why(row),
+    ...adoptionCells(row.adoption, row.adoptionBefore, now),
+    // A host that answers may still not tell of its adoption.
+    row.code === null && row.adoption.kind === "unknown"
+      ? `${CANDIDATES_STATUS}: ${row.adoption.code}: ${row.adoption.detail}`
+      : why(row),
   ];
 }
 

@@ -15,12 +15,15 @@ import { readJson } from "../../lib/core/strict_json.ts";
 import type { Outcome } from "../../lib/dispatch/outcome.ts";
 import { checkShape } from "../../lib/document/shape.ts";
 import { within } from "../../lib/host/paths.ts";
+import { type Adoption, adoptionShape } from "./adoption_seen.ts";
 
 const sighting = z.strictObject({
   at: z.iso.datetime(),
   version: z.string().max(128),
   build_digest: z.string().max(128).nullable(),
   started_at: z.string().max(64),
+  /** The last time it told; absent when it never did. */
+  adoption: adoptionShape.optional(),
 });
 const seenShape = z.strictObject({
   schema: z.literal(1),
@@ -40,6 +43,16 @@ export function sightingOf({ health }: Pick<Outcome, "health">, now: number): Si
   const { version, build_digest, started_at } = health;
   const read = checkShape(sighting, { at: timestamp(now), version, build_digest, started_at });
   return read.kind === "ok" ? read.model : null;
+}
+
+/** The same with what the host says of its adoption, or said before. */
+export function withAdoption(
+  sighting: Sighting,
+  now: Adoption | null,
+  before: Sighting | undefined,
+): Sighting {
+  const adoption = now ?? before?.adoption;
+  return adoption === undefined ? sighting : { ...sighting, adoption };
 }
 
 /** What is remembered; nothing when there is no file yet. */

@@ -213,9 +213,9 @@ Deno.test("the agent task's flags: what a taken-over agent could not do", async 
 
 /** What starts and stops serves, and judges router configurations. */
 const SUPERVISORS = {
-  linux: ["stat", "systemctl", "journalctl", "anvil-router"],
-  darwin: ["stat", "launchctl", "anvil-router"],
-  windows: ["schtasks", "anvil-router"],
+  linux: ["stat", "systemctl", "systemd-run", "journalctl", "anvil-router", "anvil-adopter"],
+  darwin: ["stat", "launchctl", "anvil-router", "anvil-adopter"],
+  windows: ["schtasks", "anvil-router", "anvil-adopter"],
 } as const;
 
 Deno.test("the agent tasks allow the programs of their system, and no other", async () => {

@@ -80,7 +80,8 @@ export class SystemdRig implements AsyncDisposable {
     }
     const words = ["deno", "run", "--no-config", "--no-lock", "--cached-only", "-A", RUNNER];
     await docker.docker("exec", "-d", id, ...words, "/run/anvil-test/runner.sock");
-    await waitFor("the runner inside listens", () => exists(`${shared}/runner.sock`), 20_000);
+    // The socket is there before anybody listens on it.
+    await waitFor("the runner inside listens", () => answers(`${shared}/runner.sock`), 20_000);
     await rig.text("systemctl", "start", "user@0.service");
     return rig;
   }
@@ -181,6 +182,15 @@ async function imageTar(): Promise<string> {
     return CACHED;
   } finally {
     await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function answers(path: string): Promise<boolean> {
+  try {
+    (await Deno.connect({ transport: "unix", path })).close();
+    return true;
+  } catch {
+    return false;
   }
 }
 
