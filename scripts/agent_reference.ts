@@ -24,6 +24,12 @@ const MEANINGS: { readonly [path: string]: string } = {
   "schema": "Version of this file's shape.",
 };
 
+/** What a pattern other than that of an id lets through. */
+const VALUES: { readonly [path: string]: string } = {
+  "topology": "64 lower-case hex digits",
+  "router.unit": "name of a unit or job",
+};
+
 /** Every operation an agent can have, as it tells of them itself. */
 async function operations(): Promise<readonly OperationEntry[]> {
   await using dir = await tempDir();
@@ -35,9 +41,13 @@ async function operations(): Promise<readonly OperationEntry[]> {
 /** The tables by their marker. */
 async function tables(): Promise<ReadonlyMap<string, string>> {
   const schema = z.toJSONSchema(configShape, { io: "input" }) as Parameters<typeof configRows>[0];
-  const keys = configRows(schema, MEANINGS).map(({ path, fallback, values, meaning }) =>
-    `| \`${path}\` | ${fallback} | ${values} | ${meaning} |`
-  );
+  const keys = configRows(schema, MEANINGS).map(({ path, fallback, values, meaning }) => {
+    const table = /^(router|serves|adopter)\./.exec(path)?.[1];
+    const lacking = fallback === "required" && table !== undefined
+      ? `required in \`[${table}]\``
+      : fallback;
+    return `| \`${path}\` | ${lacking} | ${VALUES[path] ?? values} | ${meaning} |`;
+  });
   const rows = (await operations()).map(({ name, effect, destructive, roles, brief }) =>
     `| \`${name}\` | ${effect}${destructive ? ", confirm" : ""} | ${
       roles === null ? "all" : roles.join(", ")
