@@ -33,6 +33,7 @@ ok: ready ## what must pass before a commit: format, lint, types, made files, te
 	@$(DENO) run -A --frozen scripts/schemas.ts --check
 	@$(DENO) run -A --frozen scripts/reference.ts --check
 	@$(DENO) run -A --frozen scripts/operator_reference.ts --check
+	@$(DENO) run -A --frozen scripts/agent_reference.ts --check
 	@$(DENO) run -A --frozen scripts/adopter_reference.ts --check
 	@$(DENO) run -A --frozen scripts/reference_serves.ts --check
 	@$(DENO) run -A --frozen scripts/suite.ts test

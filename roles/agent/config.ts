@@ -97,7 +97,7 @@ export const configShape = z.strictObject({
       "This host's router.toml, relative to this file: serves are held against its tiers.",
     ),
     docker_socket: dockerSocket.default("/run/docker.sock").describe(
-      "The unix socket of the engine on this host; nothing remote.",
+      "The unix socket of the engine on this host, `/run/docker.sock` when absent; nothing remote.",
     ),
   }).optional().describe("What this host serves; without it there is nothing to start."),
   adopter: z.strictObject({

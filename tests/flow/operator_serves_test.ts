@@ -220,6 +220,33 @@ Deno.test("the answer is lost and the run is not found: nothing is claimed", asy
   assert.doesNotMatch(err, /goes on|run is/);
 });
 
+Deno.test("the node is gone after its run was seen: what was seen is told as the past", async () => {
+  let gone = false;
+  const seen = { id: `run-${"a".repeat(24)}`, operation: "serves.up", key: "a-key-of-ours" };
+  const run = { ...seen, state: "running", step: "primary: loading" };
+  await using node = new SimulatedNode("gpu-a", async ({ path }) => {
+    if (gone) return { kind: "bytes", text: "" };
+    if (path.endsWith("operations.list")) {
+      const result = { runs: [{ ...run, operation: "serves.down" }, run] };
+      return json({ operation: "operations.list", dry_run: false, known: false, result });
+    }
+    if (!path.endsWith("serves.up")) return null;
+    await pause(1000);
+    gone = true;
+    return { kind: "bytes", text: "" };
+  });
+  await using operator = await ServesOperator.over([["gpu-a", `http://127.0.0.1:${node.port}`]]);
+  const { code, err } = await operator.run(`serves up primary --key a-key-of-ours ${HERE}`);
+  assert.equal(code, 1);
+  assert.match(
+    err,
+    /connection_closed: .*; the node does not tell how the run is now; when it was/,
+  );
+  assert.match(err, /last seen it was running, its last step is `primary: loading`\n/);
+  assert.ok(err.includes(`op status --target host:gpu-a ${run.id};`), err);
+  assert.doesNotMatch(err, /goes on/);
+});
+
 Deno.test("a token that may not see runs still starts one, and is told why no steps are shown", async () => {
   await using node = new SimulatedNode("gpu-a", async ({ path }) => {
     if (path.endsWith("operations.list")) return problem(403, "scope_missing");

@@ -21,5 +21,5 @@ const ignore = onStopSignal(() => asked.resolve());
 const rig = await startAgentRig(folder, [lamp], { toml: "[limits]\ndrain_seconds = 1\n" });
 say(rig.url);
 await asked.promise;
-await rig.agent.stop();
+await rig[Symbol.asyncDispose]();
 ignore();

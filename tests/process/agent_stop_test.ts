@@ -55,6 +55,11 @@ Deno.test("agent process: SIGTERM in the middle of an operation settles it; exit
     assert.deepEqual([code, signal], [0, null]);
   } finally {
     clearTimeout(timer);
+    try {
+      process.kill("SIGKILL");
+    } catch {
+      // It has ended, as it should.
+    }
     await reading;
     await process.status;
   }

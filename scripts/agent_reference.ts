@@ -1,0 +1,108 @@
+/**
+ * Writes the generated tables of docs/reference/agent.md: the keys of `agent.toml` out of its schema,
+ * the operations out of the catalogue of an agent that has every role.
+ *
+ *     deno run -A scripts/agent_reference.ts            writes the page
+ *     deno run -A scripts/agent_reference.ts --check    exit 1 when the page is out of date
+ *
+ * @module
+ */
+
+import { z } from "zod";
+import { tempDir } from "../lib/testing/temp_dir.ts";
+import { RESOURCE_ROLES } from "../lib/topology/vocabulary.ts";
+import type { OperationEntry } from "../lib/operation/catalogue.ts";
+import { configShape } from "../roles/agent/config.ts";
+import { startAgentRig } from "../tests/support/agent.ts";
+import { configRows } from "./reference.ts";
+
+/** The page with the tables. */
+export const AGENT_PAGE = new URL("../docs/reference/agent.md", import.meta.url);
+
+/** What a key means where the schema has no description of its own. */
+const MEANINGS: { readonly [path: string]: string } = {
+  "schema": "Version of this file's shape.",
+};
+
+/** What a pattern other than that of an id lets through. */
+const VALUES: { readonly [path: string]: string } = {
+  "topology": "64 lower-case hex digits",
+  "router.unit": "name of a unit or job",
+};
+
+/** Every operation an agent can have, as it tells of them itself. */
+async function operations(): Promise<readonly OperationEntry[]> {
+  await using dir = await tempDir();
+  await using rig = await startAgentRig(dir.path, [], { roles: RESOURCE_ROLES });
+  const { body } = await rig.get("/v1/operations");
+  return body["operations"] as readonly OperationEntry[];
+}
+
+/** The tables by their marker. */
+async function tables(): Promise<ReadonlyMap<string, string>> {
+  const schema = z.toJSONSchema(configShape, { io: "input" }) as Parameters<typeof configRows>[0];
+  const keys = configRows(schema, MEANINGS).map(({ path, fallback, values, meaning }) => {
+    const table = /^(router|serves|adopter)\./.exec(path)?.[1];
+    const lacking = fallback === "required" && table !== undefined
+      ? `required in \`[${table}]\``
+      : fallback;
+    return `| \`${path}\` | ${lacking} | ${VALUES[path] ?? values} | ${meaning} |`;
+  });
+  const rows = (await operations()).map(({ name, effect, destructive, roles, brief }) =>
+    `| \`${name}\` | ${effect}${destructive ? ", confirm" : ""} | ${
+      roles === null ? "all" : roles.join(", ")
+    } | ${brief} |`
+  );
+  return new Map([
+    [
+      "config",
+      `| Key | Default | Values | Meaning |\n| --- | --- | --- | --- |\n${keys.join("\n")}`,
+    ],
+    [
+      "operations",
+      `| Operation | Effect | Hosts | What |\n| --- | --- | --- | --- |\n${rows.join("\n")}`,
+    ],
+  ]);
+}
+
+/** `page` with its tables made anew, formatted. Throws when a marker is missing. */
+export async function renderedAgent(page: string): Promise<string> {
+  let text = page;
+  for (const [name, made] of await tables()) {
+    const start = `<!-- generated: ${name} -->\n`;
+    const end = `<!-- generated: end ${name} -->\n`;
+    const from = text.indexOf(start);
+    const to = text.indexOf(end);
+    if (from === -1 || to < from) throw new Error(`the page lacks the markers of "${name}"`);
+    text = `${text.slice(0, from + start.length)}\n${made}\n\n${text.slice(to)}`;
+  }
+  return await formatted(text);
+}
+
+async function formatted(text: string): Promise<string> {
+  const fmt = new Deno.Command(Deno.execPath(), {
+    args: ["fmt", "--quiet", "--line-width=100", "--ext=md", "-"],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const writer = fmt.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(text));
+  await writer.close();
+  const { success, stdout } = await fmt.output();
+  if (!success) throw new Error("the page cannot be formatted");
+  return new TextDecoder().decode(stdout);
+}
+
+if (import.meta.main) {
+  const page = await Deno.readTextFile(AGENT_PAGE);
+  const wanted = await renderedAgent(page);
+  if (page === wanted) console.log("docs/reference/agent.md is up to date");
+  else if (Deno.args.includes("--check")) {
+    console.error("docs/reference/agent.md is out of date; run scripts/agent_reference.ts");
+    Deno.exit(1);
+  } else {
+    await Deno.writeTextFile(AGENT_PAGE, wanted);
+    console.log("docs/reference/agent.md is written anew");
+  }
+}
