@@ -208,7 +208,7 @@ Deno.test({
         const seen = await agent.look();
         const last = seen?.last ?? null;
         return last !== null && last.attempt !== attempt && seen?.attempt === null;
-      }, 90_000);
+      }, 180_000);
     try {
       await Deno.mkdir(`${folder}/agent-state`);
       for (const [name, text] of Object.entries(configs(rig.url, engine, ports))) {
@@ -248,14 +248,18 @@ Deno.test({
         assert.equal(staged?.status, 200, JSON.stringify(staged?.body));
         const before = await agent.status();
         assert.equal(before.staged?.rev, SECOND);
-        // An event every 400 ms: some seconds of answer, well inside the drain budget.
+        // An event every 3 s: it begins before the switch, ends after it, inside the drain budget.
         const stream = await StreamReader.open(
           ports.data,
-          ask(CHAT, askBody({ stream: true }), { "x-fixture-fault": "slow-body;ms=400" }),
+          ask(CHAT, askBody({ stream: true }), { "x-fixture-fault": "slow-body;ms=3000" }),
         );
         const whole = stream.readUntil("data: [DONE]");
         await until("the engine is at work", () => engine.last !== null, 20_000);
-        const told = await agent.call("adopt", {}, "adopt-second");
+        const asked = agent.call("adopt", {}, "adopt-second");
+        const current = async () => (await Deno.readTextFile(`${folder}/store/current`)).trim();
+        await until("it switched", async () => await current() === digests.get(SECOND), 60_000);
+        assert.ok(!stream.text.includes("[DONE]"), "the stream was over before the switch");
+        const told = await asked;
         if (told !== null) assert.equal(told.code, "operation_interrupted", JSON.stringify(told));
         await ended(before.last?.attempt);
         const after = await agent.status();
