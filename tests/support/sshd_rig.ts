@@ -47,6 +47,7 @@ export async function startSshd(dir: TempDir, command: string): Promise<SshdRig>
     "StrictModes no", // the folder is below /tmp
     "Subsystem sftp internal-sftp",
     "AcceptEnv *",
+    "SetEnv SHLVL=2", // bash reads the account's own .bashrc for sshd otherwise, whatever that takes
   ];
   await Deno.writeTextFile(dir.at("sshd_config"), config.map((line) => `${line}\n`).join(""));
   if (Deno.uid() === 0) await Deno.mkdir("/run/sshd", { recursive: true, mode: 0o755 });
