@@ -36,7 +36,8 @@ Deno.test({
       console.log("skipped: this machine lets nobody trace a process");
       return;
     }
-    // Audit start, claim, the step into the unknown, the end.
-    assert.equal((more - few) / 20, 4);
+    // Audit start, claim, the step into the unknown, the end. A checkpoint of the ledger may fall
+    // into either run.
+    assert.equal(Math.round((more - few) / 20), 4, `${few} for 5, ${more} for 25`);
   },
 });

@@ -17,9 +17,14 @@ async function denoDir(): Promise<string> {
   return JSON.parse(new TextDecoder().decode(stdout)).denoDir;
 }
 
+const ROOT = new URL("../../", import.meta.url).pathname.replace(/\/$/, "");
+/** Where the source is inside: the unit hides /home and has a /tmp of its own. */
+const SOURCE = "/opt/source";
+
 /** The program that the unit names: the role from source, with its task's own flags. */
 async function launcher(): Promise<string> {
-  const words = await roleWords("agent", "/etc/anvil");
+  const words = (await roleWords("agent", "/etc/anvil"))
+    .map((word) => word.replace(ROOT, SOURCE));
   const quoted = words.map((word) => `'${word}'`).join(" ");
   return `#!/bin/sh\nexport DENO_DIR=/opt/deno\nexec /usr/local/bin/deno ${quoted} "$@"\n`;
 }
@@ -31,7 +36,7 @@ Deno.test({
     await using docker = await skipped(DockerRig.start());
     if (docker === null) return;
     await using rig = await skipped(
-      SystemdRig.start(docker, [`${await denoDir()}:/opt/deno:ro`]),
+      SystemdRig.start(docker, [`${await denoDir()}:/opt/deno:ro`, `${ROOT}:${SOURCE}:ro`]),
     );
     if (rig === null) return;
     const port = freePort();
