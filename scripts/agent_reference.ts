@@ -9,7 +9,6 @@
  */
 
 import { z } from "zod";
-import { tempDir } from "../lib/testing/temp_dir.ts";
 import { RESOURCE_ROLES } from "../lib/topology/vocabulary.ts";
 import type { OperationEntry } from "../lib/operation/catalogue.ts";
 import { configShape } from "../roles/agent/config.ts";
@@ -32,10 +31,14 @@ const VALUES: { readonly [path: string]: string } = {
 
 /** Every operation an agent can have, as it tells of them itself. */
 async function operations(): Promise<readonly OperationEntry[]> {
-  await using dir = await tempDir();
-  await using rig = await startAgentRig(dir.path, [], { roles: RESOURCE_ROLES });
-  const { body } = await rig.get("/v1/operations");
-  return body["operations"] as readonly OperationEntry[];
+  const folder = await Deno.makeTempDir({ prefix: "anvil-reference-" });
+  try {
+    await using rig = await startAgentRig(folder, [], { roles: RESOURCE_ROLES });
+    const { body } = await rig.get("/v1/operations");
+    return body["operations"] as readonly OperationEntry[];
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 }
 
 /** The tables by their marker. */
