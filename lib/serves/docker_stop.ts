@@ -18,9 +18,8 @@ import type { DockerEngine } from "./docker_engine.ts";
 import { pidsOf, residentOf } from "./docker_memory.ts";
 import type { StopOrder, Stopped } from "./driver.ts";
 import type { DockerServe } from "./manifest_shape.ts";
-import { memoryBack } from "./memory_proof.ts";
 import type { OsFacts } from "./os_facts.ts";
-import { portFreed } from "./port_proof.ts";
+import { proveStopped } from "./stop_proof.ts";
 
 interface StopParts {
   readonly engine: DockerEngine;
@@ -31,8 +30,6 @@ interface StopParts {
 
 /** After a kill, in milliseconds. */
 const KILL_PATIENCE_MS = 10_000;
-/** The port of a gone process is free at once; its proxy may take a moment. */
-const PORT_PATIENCE_MS = 3000;
 const PAUSE_MS = 100;
 
 /** Stops `container`, the one of `serve`; null: there is none. */
@@ -78,28 +75,9 @@ export async function stopContainer(
       };
     }
   }
-  const port = await portFreed(parts, serve.port, PORT_PATIENCE_MS, signal);
-  if (port.kind === "unknown") return port;
-  if (port.kind === "held") {
-    const portHeldBy = port.pids[0] ?? null;
-    const detail = `the container is gone and port ${serve.port} is still taken`;
-    return { kind: "still_there", left: { pids: port.pids, portHeldBy, portFree: false }, detail };
-  }
-  const back = await memoryBack(parts, resident, before, signal);
-  if (back.kind === "missing") {
-    const detail = `of ${resident} MiB it held, ${back.mib} came back`;
-    return { kind: "still_there", left: { pids: [], portHeldBy: null, portFree: true }, detail };
-  }
-  return {
-    kind: "stopped",
-    was: wasRunning ? "running" : "stopped",
-    proof: {
-      processes: 0,
-      portFree: true,
-      returnedMib: back.mib,
-      tookMs: Math.round(clock.monotonic() - began),
-    },
-  };
+  const gone = "the container is gone";
+  const stopped = { port: serve.port, gone, wasRunning, resident, before, began };
+  return await proveStopped(parts, stopped, signal);
 }
 
 /** Looks until this life of the container is over. An engine that is silent is asked again. */

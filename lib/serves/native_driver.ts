@@ -27,9 +27,9 @@ import type {
 } from "./driver.ts";
 import { readEnv } from "./env_file.ts";
 import type { NativeServe, Serve } from "./manifest_shape.ts";
-import { memoryBack } from "./memory_proof.ts";
 import { notUnderstood, type OsFacts, type ProcessFact } from "./os_facts.ts";
-import { portFreed, portNow } from "./port_proof.ts";
+import { portNow } from "./port_proof.ts";
+import { proveStopped } from "./stop_proof.ts";
 import type { SupervisorPort, UnitFact } from "./supervisor.ts";
 
 /** What the driver needs. */
@@ -44,7 +44,6 @@ export interface NativeParts {
 
 /** After a kill, in milliseconds. */
 const KILL_PATIENCE_MS = 10_000;
-const PORT_PATIENCE_MS = 3000;
 const PAUSE_MS = 100;
 /** A supervisor notices an early end within so many milliseconds. */
 const SETTLE_MS = 200;
@@ -140,29 +139,15 @@ export class NativeDriver implements Driver {
         return await this.#stillThere(native, left.pids, force, signal);
       }
     }
-    const port = await portFreed(this.#parts, native.port, PORT_PATIENCE_MS, signal);
-    if (port.kind === "unknown") return port;
-    if (port.kind === "held") {
-      const detail = `no process of it is left and port ${native.port} is still taken`;
-      const left = { pids: port.pids, portHeldBy: port.pids[0] ?? null, portFree: false };
-      return { kind: "still_there", left, detail };
-    }
-    const live = available?.kind === "seen" ? available.value : null;
-    const back = await memoryBack(this.#parts, resident, live, signal);
-    if (back.kind === "missing") {
-      const detail = `of ${resident} MiB it held, ${back.mib} came back`;
-      return { kind: "still_there", left: { pids: [], portHeldBy: null, portFree: true }, detail };
-    }
-    return {
-      kind: "stopped",
-      was: wasRunning ? "running" : "stopped",
-      proof: {
-        processes: 0,
-        portFree: true,
-        returnedMib: back.mib,
-        tookMs: Math.round(clock.monotonic() - began),
-      },
+    const stopped = {
+      port: native.port,
+      gone: "no process of it is left",
+      wasRunning,
+      resident,
+      before: available?.kind === "seen" ? available.value : null,
+      began,
     };
+    return await proveStopped(this.#parts, stopped, signal);
   }
 
   async status(serve: Serve, signal: AbortSignal): Promise<ServeState> {
