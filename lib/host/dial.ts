@@ -80,11 +80,13 @@ export async function openTcp(
   }
 }
 
-function aborted(): Extract<Dialed, { kind: "failed" }> {
+/** The caller gave up while connecting. */
+export function aborted(): Extract<Dialed, { kind: "failed" }> {
   return { kind: "failed", code: "aborted", cause: "aborted while connecting" };
 }
 
-function timedOut(connectMs: number): Extract<Dialed, { kind: "failed" }> {
+/** Nobody answered in `connectMs` milliseconds. */
+export function timedOut(connectMs: number): Extract<Dialed, { kind: "failed" }> {
   return { kind: "failed", code: "connect_timeout", cause: `no answer within ${connectMs} ms` };
 }
 
@@ -94,10 +96,10 @@ function refusedBy(endpoint: Endpoint, error: unknown): string {
 
 /** A socket as the port wants it. */
 export class OpenConn implements Conn {
-  readonly #conn: Deno.TcpConn | Deno.TlsConn;
+  readonly #conn: Deno.Conn;
   #open = true;
 
-  constructor(conn: Deno.TcpConn | Deno.TlsConn) {
+  constructor(conn: Deno.Conn) {
     this.#conn = conn;
   }
 

@@ -4,7 +4,8 @@
  * @module
  */
 
-import type { Conn, Dial, Dialed, DialFailure } from "../relay/dial.ts";
+import type { Dial, Dialed, DialFailure } from "../relay/dial.ts";
+import { aborted, OpenConn, timedOut } from "./dial.ts";
 import { causeOf, codeOf } from "./os_error.ts";
 
 /** errno -> what it means here; a name this table lacks is `connect_unreachable`. */
@@ -24,7 +25,7 @@ export function unixDial(path: string): Dial {
     const connecting = Deno.connect({ transport: "unix", path });
     try {
       const first = await Promise.race([connecting, given]);
-      if (!("kind" in first)) return { kind: "connected", conn: new UnixConn(first) };
+      if (!("kind" in first)) return { kind: "connected", conn: new OpenConn(first) };
       connecting.then((conn) => conn.close(), () => {}); // nobody holds one that comes late
       return first;
     } catch (error) {
@@ -35,35 +36,4 @@ export function unixDial(path: string): Dial {
       signal.removeEventListener("abort", onAbort);
     }
   };
-}
-
-function aborted(): Dialed {
-  return { kind: "failed", code: "aborted", cause: "aborted while connecting" };
-}
-
-function timedOut(connectMs: number): Dialed {
-  return { kind: "failed", code: "connect_timeout", cause: `no answer within ${connectMs} ms` };
-}
-
-class UnixConn implements Conn {
-  readonly #conn: Deno.UnixConn;
-  #open = true;
-
-  constructor(conn: Deno.UnixConn) {
-    this.#conn = conn;
-  }
-
-  read(into: Uint8Array<ArrayBuffer>): Promise<number | null> {
-    return this.#conn.read(into);
-  }
-
-  write(bytes: Uint8Array): Promise<number> {
-    return this.#conn.write(bytes);
-  }
-
-  close(): void {
-    if (!this.#open) return;
-    this.#open = false;
-    this.#conn.close();
-  }
 }
