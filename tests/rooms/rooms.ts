@@ -92,7 +92,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["zod"],
   },
   bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"] },
-  evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  evidence: {
+    reach: "pure",
+    imports: [...CORE, "document", "topology", "adoption"], // decision 0100
+    types: PURE,
+    packages: ["zod"],
+  },
   home: {
     reach: "ports",
     imports: [...HOST, "document", "topology", "serves", "generation"], // serves: decision 0050
