@@ -152,7 +152,9 @@ export class AnswerStream {
     if (piece !== "" && places.length === 0) this.#untold++;
     const finish = choice["finish_reason"];
     if (typeof finish === "string" && finish !== "") this.#finish = finish;
-    if (this.#text.length > MOST_TEXT || this.#arrivals.length + this.#tokens.length > 2 * MOST_TOKENS) {
+    if (
+      this.#text.length > MOST_TEXT || this.#arrivals.length + this.#tokens.length > 2 * MOST_TOKENS
+    ) {
       this.#fault ??= "answer_too_large";
     }
   }

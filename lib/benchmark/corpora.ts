@@ -23,10 +23,22 @@ export interface Shipped {
 
 /** Every corpus there is, by name. */
 export const CORPORA: { readonly [name: string]: Shipped } = {
-  "chat": { document: chat, digest: "CHAT" },
-  "code": { document: code, digest: "CODE" },
-  "long-prompt": { document: longPrompt, digest: "LONG" },
-  "refusal-bait": { document: refusalBait, digest: "BAIT" },
+  "chat": {
+    document: chat,
+    digest: "98da885b515b0b7e0ea1616ae95d20708892f0975defc345401e0ce5c5871eb1",
+  },
+  "code": {
+    document: code,
+    digest: "c32bbdd0d28394641c7e9c6138b9c0c09baab03b44d814b9ae7005e2253d3c3d",
+  },
+  "long-prompt": {
+    document: longPrompt,
+    digest: "39fa6a02f6eaafedbb1a8391837c298554aaa480552bf233d186256d2bfc9ea1",
+  },
+  "refusal-bait": {
+    document: refusalBait,
+    digest: "7ff55f27dd8480ef09b9613d5a195a837db77b841d5f177f2ea8125f90d98574",
+  },
 };
 
 /** The corpus called `name`; `expected` is the digest the caller means, null when it is all the same. */

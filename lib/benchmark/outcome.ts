@@ -101,7 +101,9 @@ export function outcomeOf(
     completion_tokens: usage?.completion ?? null,
     chunks: arrivals.length,
     generating_ms: first === undefined || last === undefined ? null : round(last - first),
-    gap_ms: middle === undefined ? null : { p50: round(middle), max: round(sorted.at(-1) ?? middle) },
+    gap_ms: middle === undefined
+      ? null
+      : { p50: round(middle), max: round(sorted.at(-1) ?? middle) },
   };
 }
 

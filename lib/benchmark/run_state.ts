@@ -76,7 +76,13 @@ export const eventShape = z.discriminatedUnion("kind", [
     conditions: conditionsShape,
     at: momentShape,
   }),
-  z.strictObject({ kind: z.literal("ended"), how: z.enum(ENDINGS), at: momentShape }),
+  z.strictObject({
+    kind: z.literal("ended"),
+    how: z.enum(ENDINGS),
+    /** From the first request to the last answer, by a clock that does not jump. */
+    took_ms: z.number().min(0),
+    at: momentShape,
+  }),
   /** Nothing follows. */
   z.strictObject({ kind: z.literal("concluded"), evidence: digestShape, at: momentShape }),
 ]);
@@ -103,6 +109,8 @@ export interface BenchmarkState {
   readonly looks: readonly z.infer<typeof conditionsShape>[];
   /** How the newest session ended; null while it goes on, or when it was cut off. */
   readonly ending: Ending | null;
+  /** Milliseconds in which requests were under way; null once a session was cut off. */
+  readonly tookMs: number | null;
   /** Digest of the document; null until there is one. */
   readonly evidence: string | null;
 }
@@ -129,6 +137,7 @@ export function stepBenchmark(
       answered: new Map(),
       looks: [],
       ending: null,
+      tookMs: 0,
       evidence: null,
     };
   }
@@ -144,18 +153,29 @@ export function stepBenchmark(
       }
       const looks = event.conditions === null ? state.looks : [...state.looks, event.conditions];
       const runs = [...state.runs, event.run];
-      return { ...now, sessions: state.sessions + 1, runs, answered, looks, ending: null };
+      // A session before this one that has no end was cut off: nobody knows how long it took.
+      const cut = state.sessions > 0 && state.ending === null;
+      const tookMs = cut ? null : state.tookMs;
+      return { ...now, sessions: state.sessions + 1, runs, answered, looks, ending: null, tookMs };
     }
     case "asked":
-      if (state.asked.has(event.index)) throw new TypeError(`request ${event.index} was asked twice`);
+      if (state.asked.has(event.index)) {
+        throw new TypeError(`request ${event.index} was asked twice`);
+      }
       return { ...now, asked: new Set(state.asked).add(event.index) };
     case "answered":
-      if (!state.asked.has(event.index)) throw new TypeError(`request ${event.index} was not asked`);
+      if (!state.asked.has(event.index)) {
+        throw new TypeError(`request ${event.index} was not asked`);
+      }
       return { ...now, answered: new Map(state.answered).set(event.index, event.outcome) };
     case "looked":
       return { ...now, looks: [...state.looks, event.conditions] };
     case "ended":
-      return { ...now, ending: event.how };
+      return {
+        ...now,
+        ending: event.how,
+        tookMs: state.tookMs === null ? null : state.tookMs + event.took_ms,
+      };
     case "concluded":
       return { ...state, evidence: event.evidence };
   }
@@ -168,9 +188,9 @@ export function requestsOf({ prompts, workload }: Benchmark): number {
 
 /** Which prompt request `index` asks. */
 export function askedAt({ prompts }: Benchmark, index: number): Asked {
-  const prompt = prompts[index % prompts.length];
-  if (prompt === undefined) throw new TypeError("no prompts");
-  return { prompt, repeat: Math.floor(index / prompts.length) };
+  const id = prompts[index % prompts.length];
+  if (id === undefined) throw new TypeError("no prompts");
+  return { prompt: id, repeat: Math.floor(index / prompts.length) };
 }
 
 /** The requests that are owed next while `open` are under way: as many as may be at once. */
