@@ -156,7 +156,12 @@ export function stepBenchmark(
       // A session before this one that has no end was cut off: nobody knows how long it took.
       const cut = state.sessions > 0 && state.ending === null;
       const tookMs = cut ? null : state.tookMs;
-      return { ...now, sessions: state.sessions + 1, runs, answered, looks, ending: null, tookMs };
+      return {
+        ...now,
+        ...{ sessions: state.sessions + 1, runs, answered, looks, tookMs },
+        // What it concluded to before is only a part of it now.
+        ...{ ending: null, evidence: null },
+      };
     }
     case "asked":
       if (state.asked.has(event.index)) {
