@@ -143,7 +143,7 @@ export async function sampleRun(
   const digest = await digestOf(bytes);
   const written = await writeEvidence({
     ...body,
-    records: { digest, bytes: bytes.length, count: records.length },
+    records: records.length === 0 ? null : { digest, bytes: bytes.length, count: records.length },
   });
   return { ...written, records: bytes };
 }
