@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { HostTold, ServeExpected } from "../../../lib/dispatch/capability.ts";
 import type { PlannedHost } from "../../../lib/dispatch/plan.ts";
 import type { Looked } from "../../../lib/dispatch/visit.ts";
 import type { FleetIndex } from "../../../lib/topology/fleet_index.ts";
@@ -42,6 +43,8 @@ export interface Watched {
   readonly index: FleetIndex;
   readonly fingerprint: string;
   readonly hosts: readonly PlannedHost[];
+  /** What the home declares to be served; empty when no home was read. */
+  readonly expected: readonly ServeExpected[];
 }
 
 /** Events that are held. */
@@ -103,11 +106,11 @@ export class FleetWatch {
   }
 
   /** Takes in how a look at a host ended at `now`. */
-  take(host: string, looked: Looked, now: number): void {
+  take(host: string, looked: Looked, told: HostTold, now: number): void {
     const before = this.#views.get(host);
     const trend = this.#trends.get(host);
     if (before === undefined || trend === undefined) return; // the topology lost it meanwhile
-    const after = observed(before, looked, now, this.#watched.fingerprint);
+    const after = observed(before, looked, told, now, this.#watched.fingerprint);
     this.#views.set(host, after);
     trend.inFlight.push(inFlightOf(after.router));
     trend.latency.push(latencyOf(after.router));

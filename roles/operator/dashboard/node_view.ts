@@ -10,6 +10,7 @@
  * @module
  */
 
+import type { HostTold } from "../../../lib/dispatch/capability.ts";
 import { objectOf } from "../../../lib/dispatch/reply.ts";
 import type { Outcome } from "../../../lib/dispatch/outcome.ts";
 import type { Looked } from "../../../lib/dispatch/visit.ts";
@@ -21,7 +22,7 @@ import {
 } from "../adoption_seen.ts";
 import { type Sighting, sightingOf, withAdoption } from "../seen.ts";
 import { joinMarks, type Mark, marksBefore, marksOf } from "./marks.ts";
-import { type RouterSeen, routerOf } from "./router_seen.ts";
+import { routerOf, type RouterSeen } from "./router_seen.ts";
 
 /** How a look ended. */
 export type LookEnd =
@@ -46,10 +47,8 @@ export interface NodeView {
   readonly adoptionBefore: Adoption | null;
   readonly marks: readonly Mark[];
   readonly router: RouterSeen;
-  /** The last answer to `serves.list`; null: it was not asked for, or the host did not answer. */
-  readonly serves: Outcome | null;
-  /** The last answer to `router.status`, as the capability matrix reads it. */
-  readonly routerTold: Outcome | null;
+  /** What it told of its serves and its router, for the capability matrix; null before a look. */
+  readonly told: HostTold | null;
 }
 
 const NOT_ASKED = { kind: "unknown", code: "not_asked", detail: "it was not asked yet" } as const;
@@ -69,15 +68,18 @@ export function unasked(host: string, sighting: Sighting | null): NodeView {
     adoptionBefore,
     marks: joinMarks([], marksBefore(adoptionBefore)),
     router: NOT_ASKED,
-    serves: null,
-    routerTold: null,
+    told: null,
   };
 }
 
-/** After a look that ended at `now`. `fingerprint`: of the topology read here. */
+/**
+ * After a look that ended at `now`. `told`: what it gave for the capability matrix. `fingerprint`: of
+ * the topology read here.
+ */
 export function observed(
   before: NodeView,
   { proof, answers }: Looked,
+  told: HostTold,
   now: number,
   fingerprint: string,
 ): NodeView {
@@ -89,7 +91,7 @@ export function observed(
       ...before,
       ...{ look, skewMs: null, running: null, topology: "unknown" },
       ...{ adoption: silent, adoptionAt: null, router: silent },
-      ...{ serves: null, routerTold: null },
+      told,
     };
   }
   const asked = answers.get(CANDIDATES_STATUS);
@@ -97,7 +99,8 @@ export function observed(
   const known = adoption.kind === "known" ? adoption.adoption : null;
   const fresh = sightingOf(proof, now);
   const running = objectOf(proof.health?.["ledger"])?.["running"];
-  const routerTold = answers.get("router.status") ?? null;
+  // A fast look does not ask for serves: what the last slow one told stands until the next.
+  const keeps = !answers.has("serves.list") && before.look?.kind === "done";
   return {
     host: before.host,
     look,
@@ -111,9 +114,8 @@ export function observed(
     adoptionAt: asked === undefined ? before.adoptionAt : now,
     adoptionBefore: known ?? before.adoptionBefore,
     marks: asked === undefined ? before.marks : joinMarks(before.marks, marksOf(asked)),
-    router: routerOf(routerTold ?? undefined),
-    serves: answers.get("serves.list") ?? before.serves,
-    routerTold,
+    router: routerOf(answers.get("router.status")),
+    told: keeps && before.told !== null ? { ...told, serves: before.told.serves } : told,
   };
 }
 
