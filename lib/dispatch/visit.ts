@@ -91,9 +91,15 @@ export interface Looked {
   readonly answers: ReadonlyMap<string, Outcome>;
 }
 
+/** Questions that follow from the first answers, each under the name its answer gets. */
+export type FollowUp = (
+  answers: ReadonlyMap<string, Outcome>,
+) => readonly (readonly [name: string, ask: CallAsk])[];
+
 /**
  * Looks at one host: proves once who answers there, then asks `asks` in turn over the same
- * connection. Only what the host's own catalogue calls a read is sent; anything else is refused here.
+ * connection, and after them what `followUp` makes of the answers. Only what the host's own
+ * catalogue calls a read is sent; anything else is refused here.
  */
 export async function look(
   ports: Omit<VisitPorts, "onMutation">,
@@ -101,6 +107,7 @@ export async function look(
   asks: readonly CallAsk[],
   limits: VisitLimits,
   signal: AbortSignal,
+  followUp: FollowUp = () => [],
 ): Promise<Looked | null> {
   const started = ports.clock.monotonic();
   const token = await ports.token(target);
@@ -118,17 +125,20 @@ export async function look(
     if (proven.kind !== "proven") return { proof: { ...told(proven), tookMs }, answers: new Map() };
     const { health, about } = proven;
     const answers = new Map<string, Outcome>();
-    for (const ask of asks) {
+    const put = async (name: string, ask: CallAsk) => {
       const outcome = await visit.read(proven, ask);
-      if (outcome !== null) answers.set(ask.name, told(outcome));
-    }
+      if (outcome !== null) answers.set(name, told(outcome));
+    };
+    for (const ask of asks) await put(ask.name, ask);
+    for (const [name, ask] of followUp(answers)) await put(name, ask);
     return { proof: { ...told(done(target.host, health, about)), tookMs }, answers };
   } finally {
     upstream.close();
   }
 }
 
-type CallAsk = Extract<Ask, { kind: "call" }>;
+/** A call as a question of a look. */
+export type CallAsk = Extract<Ask, { kind: "call" }>;
 
 function withoutToken({ host }: PlannedHost, { code, detail, nextStep }: Refusal): Outcome {
   const more = { notSent: true, nextStep: nextStep ?? null };

@@ -7,6 +7,7 @@
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
+import { capabilityCommand } from "./commands/capability.ts";
 import { configRoutes } from "./commands/config.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
@@ -32,6 +33,7 @@ export function operatorApp(operator: Operator) {
         topology: topologyRoutes(operator),
         home: homeRoutes(operator),
         fleet: fleetRoutes(operator),
+        capability: capabilityCommand(operator),
         node: nodeRoutes(operator),
         op: opRoutes(operator),
         serves: servesRoutes(operator),
