@@ -133,8 +133,15 @@ export class FleetWatch {
       }
       for (const host of hosts) if (!this.#views.has(host)) this.#begin(host, seen);
       this.#tell(now, null, "topology", `the topology is ${watched.name} now`);
-    } else if (cleared) this.#tell(now, null, "topology", "the topology can be read again");
-    else return;
+    } else {
+      if (cleared) this.#tell(now, null, "topology", "the topology can be read again");
+      const expected = JSON.stringify(had.expected) !== JSON.stringify(watched.expected);
+      if (expected) {
+        this.#watched = watched;
+        this.#tell(now, null, "topology", "the home declares other serves now");
+      }
+      if (!cleared && !expected) return;
+    }
     this.#changed();
   }
 

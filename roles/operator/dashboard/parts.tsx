@@ -24,7 +24,7 @@ export type Subject =
 export interface Source {
   readonly watch: FleetWatch;
   /** How old an answer may be and still be fresh, in milliseconds. */
-  readonly freshMs: number;
+  readonly freshMs: () => number;
   readonly matrix: () => CapabilityMatrix;
 }
 
@@ -53,7 +53,8 @@ const PICTURE_MS = 7_200_000;
 
 /** Makes them. */
 export function partsOf(subject: Subject, source: Source, now: number): Parts {
-  const { watch, freshMs } = source;
+  const { watch } = source;
+  const freshMs = source.freshMs();
   const picture = Math.floor(now / PICTURE_MS);
   if (subject.kind === "host") {
     const view = watch.viewOf(subject.host);

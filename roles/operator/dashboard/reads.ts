@@ -2,8 +2,9 @@
  * What the dashboard may ask a node: this table and nothing else. Each is a read, asked for with
  * nothing to say; the node's own catalogue must call it one too, or it is not sent (`look`).
  *
- *     fast    at every look
- *     slow    at every {@link SLOW_EVERY}th look, and at the first
+ *     fast     at every look
+ *     slow     at every {@link SLOW_EVERY}th look, and at the first
+ *     follow   after a slow one, where its answer gives reason to: about one serve each
  *
  * @module
  */
@@ -12,13 +13,14 @@ import type { Ask } from "../../../lib/dispatch/ask.ts";
 import { CANDIDATES_STATUS } from "../adoption_seen.ts";
 
 /** How often it is asked for. */
-type Beat = "fast" | "slow";
+type Beat = "fast" | "slow" | "follow";
 
 /** The table. */
 export const READS = {
   "router.status": "fast",
   "node.identity": "slow",
   "serves.list": "slow",
+  "serves.identity": "follow",
   [CANDIDATES_STATUS]: "slow",
 } as const satisfies Readonly<Record<string, Beat>>;
 
@@ -34,9 +36,14 @@ export type ReadAsk = Extract<Ask, { readonly kind: "call" }>;
 /** What a look asks. */
 export function asksOf(slow: boolean): readonly ReadAsk[] {
   return (Object.keys(READS) as ReadName[])
-    .filter((name) => slow || READS[name] === "fast")
+    .filter((name) => READS[name] === "fast" || (slow && READS[name] === "slow"))
     .map((name) => ({
       ...{ kind: "call", name, input: {}, dryRun: false, confirm: false },
       key: `${name.replaceAll(".", "-")}-is-a-read`,
     }));
+}
+
+/** True for what the table has. */
+export function isAllowed({ name, dryRun }: Pick<ReadAsk, "name" | "dryRun">): boolean {
+  return Object.hasOwn(READS, name) && !dryRun;
 }
