@@ -14,6 +14,7 @@ import { removeFile, systemFiles } from "../../lib/host/files.ts";
 import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
 import { configureLog, log } from "../../lib/host/log.ts";
+import { userId } from "../../lib/host/paths.ts";
 import { runProcess } from "../../lib/host/process.ts";
 import { systemRandom } from "../../lib/host/random.ts";
 import { systemBuild, systemTerminal } from "../../lib/host/terminal.ts";
@@ -64,6 +65,7 @@ const wiring: Wiring = {
       warn: logger.warn.bind(logger),
       error: logger.error.bind(logger),
     },
+    uid: userId(),
     os: Deno.build.os,
     builtAt: Date.parse(build.built_at ?? WRITTEN_AT),
   },
