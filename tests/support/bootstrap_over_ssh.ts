@@ -92,15 +92,20 @@ export async function startHost(script: string, name = "machine", token = TOKEN)
   );
   const running = () => Deno.readTextFile(host("running")).then((text) => text.trim(), () => null);
 
+  /** What it says instead of the truth. */
+  const agentSays = { node: "n1", status: null as number | null, build: null as string | null };
   /** The agent, up as long as the supervisor's file says so: a port that refuses otherwise. */
   let agent: Deno.HttpServer | null = null;
   const follow = async () => {
     const wanted = await running() !== null;
     if (wanted && agent === null) {
       agent = Deno.serve({ hostname: "127.0.0.1", port, onListen: () => {} }, async ({ url }) => {
-        const headers = { "x-anvil-node": "n1" };
+        const headers = { "x-anvil-node": agentSays.node };
         if (new URL(url).pathname === "/livez") return new Response(null, { headers });
-        const build_digest = (await running() ?? "0").repeat(64);
+        if (agentSays.status !== null) {
+          return Response.json({ ok: false }, { headers, status: agentSays.status });
+        }
+        const build_digest = agentSays.build ?? (await running() ?? "0").repeat(64);
         const health = { node: "n1", version: "0.1.0", build_digest, protocol: 1 };
         return Response.json({ ...health, catalogue_digest: CATALOGUE }, { headers });
       });
@@ -163,6 +168,7 @@ export async function startHost(script: string, name = "machine", token = TOKEN)
     host,
     said,
     boot,
+    agentSays,
     way: { agent: port, ssh: sshd.port, key: sshd.key, strangerKey: sshd.strangerKey },
     running,
     plan: async (number: 1 | 2 | 3) => {
