@@ -9,6 +9,7 @@ import { completionsCommand } from "../../lib/terminal/completion.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
 import { configRoutes } from "./commands/config.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { evidenceRoutes } from "./commands/evidence.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
 import { homeRoutes } from "./commands/home.ts";
 import { modeRoutes } from "./commands/mode.ts";
@@ -38,6 +39,7 @@ export function operatorApp(operator: Operator) {
         mode: modeRoutes(operator),
         promote: promoteRoutes(operator),
         config: configRoutes(operator),
+        evidence: evidenceRoutes(operator),
         tokens: tokensRoutes(operator),
         bootstrap: bootstrapRoutes(operator),
         schema: schemaCommand,
