@@ -204,7 +204,7 @@ function listen(
     ...candidateOperations(
       config.adopter === undefined
         ? null
-        : adopterProgram({ run: ports.facts.run, ...config.adopter }),
+        : adopterProgram({ run: ports.facts.run, env: ports.env, ...config.adopter }),
     ),
     ...servesOperations({
       node: config.node,

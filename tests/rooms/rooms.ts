@@ -150,7 +150,7 @@ export const ROLES: Readonly<Record<string, Room>> = {
   adopter: ROLE,
   receiver: ROLE,
   publisher: ROLE,
-  operator: ROLE,
+  operator: { ...ROLE, packages: [...ROLE.packages, "hono"] }, // the dashboard: decision 0120
 };
 
 /** What only tests may import, besides what their room may. */
@@ -161,6 +161,8 @@ export const TEST_PACKAGES: readonly string[] = [
   "ai",
   "@ai-sdk/openai-compatible",
   "@ai-sdk/anthropic",
+  "axe-core",
+  "puppeteer-core",
 ];
 
 /** Names no part of the tree may use for a file: they say nothing about what is inside. */

@@ -68,6 +68,11 @@ export function bindRefusal(
   );
 }
 
+/** What programs are given: the way to the user manager of `uid`, for what is told to it. */
+export function environmentOf(uid: number | null): Readonly<Record<string, string>> {
+  return uid === null ? {} : { XDG_RUNTIME_DIR: `/run/user/${uid}` };
+}
+
 /** Runs the agent until a stop signal. */
 export function runCommand(build: Build) {
   return buildCommand<RunFlags, [string], ProgramContext>({
@@ -162,7 +167,7 @@ export function runCommand(build: Build) {
         openBenchmarkJournal: openJournal,
         serves: config.serves === undefined ? null : hostServes(config.node, opens, remarks),
         openServes: opens,
-        env: {},
+        env: environmentOf(userId()),
         listen: ({ hostname, port }, handler) =>
           serve({
             hostname,
