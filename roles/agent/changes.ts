@@ -57,6 +57,8 @@ export interface ChangesPorts {
 /** Changes of one host, opened. */
 export interface Changes {
   readonly operations: readonly Operation[];
+  /** How the router of this host is asked; null when the agent knows none. */
+  readonly router: RouterClient | null;
   /** The change that is worked on now; null when there is none. */
   readonly live: () => string | null;
   /** Goes on with what an earlier process left. Resolves at its end; never rejects. */
@@ -98,6 +100,7 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
       ...modeOperations(parts),
       ...promotionOperations(parts),
     ],
+    router: client,
     live: () => conductor.live,
     resume: async () => {
       try {
