@@ -9,6 +9,7 @@ import { completionsCommand } from "../../lib/terminal/completion.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
 import { capabilityCommand } from "./commands/capability.ts";
 import { configRoutes } from "./commands/config.ts";
+import { dashboardCommand } from "./commands/dashboard.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
 import { homeRoutes } from "./commands/home.ts";
@@ -42,6 +43,7 @@ export function operatorApp(operator: Operator) {
         config: configRoutes(operator),
         tokens: tokensRoutes(operator),
         bootstrap: bootstrapRoutes(operator),
+        dashboard: dashboardCommand(operator),
         schema: schemaCommand,
         doctor: doctorCommand(operator),
         completions: completionsCommand(NAME),
