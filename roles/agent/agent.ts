@@ -17,7 +17,7 @@ import type { ReadPlainFile } from "../../lib/core/plain_file.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { Remarks } from "../../lib/core/remarks.ts";
 import type { Build } from "../../lib/core/version.ts";
-import { within } from "../../lib/host/paths.ts";
+import { userId, within } from "../../lib/host/paths.ts";
 import { type Database, openDatabase } from "../../lib/host/sqlite.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
 import { type Audit, openAudit } from "../../lib/operation/audit.ts";
@@ -39,6 +39,7 @@ import { BenchmarkStore, type OpenBenchmarkJournal } from "./benchmarks/store.ts
 import { benchmarkOperations } from "./operations/benchmarks.ts";
 import { candidateOperations } from "./operations/candidates.ts";
 import { configOperations } from "./operations/config.ts";
+import { type DigestParts, digestsOperation } from "./operations/digests.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
 import { tokenOperations } from "./operations/tokens.ts";
@@ -143,6 +144,39 @@ export async function startAgent(config: AgentConfig, ports: AgentPorts): Promis
   };
 }
 
+/** What `config.digests` looks at, as agent.toml names it. */
+function digestParts(
+  { config, state, auth, router, adopter }: AgentConfig,
+  { facts, readPlain, directories, build }: AgentPorts,
+  changes: Changes,
+): DigestParts {
+  const ofUser = router?.supervisor === "systemd-user";
+  const named = router?.unit !== undefined && router.supervisor !== "launchd" ? [router.unit] : [];
+  return {
+    files: {
+      roots: config.roots,
+      own: [auth.clients, router?.token_file].filter((path) => path !== undefined),
+      except: [state],
+      read: readPlain,
+      directories,
+    },
+    units: {
+      run: facts.run,
+      os: facts.os,
+      scope: ofUser ? "--user" : "--system",
+      env: ofUser ? { XDG_RUNTIME_DIR: `/run/user/${userId() ?? 0}` } : {},
+    },
+    named,
+    programs: {
+      run: facts.run,
+      build,
+      router: router?.program ?? null,
+      adopter: adopter?.program ?? null,
+      client: changes.router,
+    },
+  };
+}
+
 function listen(
   config: AgentConfig,
   ports: AgentPorts,
@@ -195,6 +229,7 @@ function listen(
       roles: config.roles,
       read: ports.readPlain,
     }),
+    digestsOperation(digestParts(config, ports, changes)),
     ...tokenOperations({
       clock,
       files: ports.facts.files,

@@ -57,6 +57,8 @@ export interface ChangesPorts {
 /** Changes of one host, opened. */
 export interface Changes {
   readonly operations: readonly Operation[];
+  /** How the router of this host is asked; null when the agent knows none. */
+  readonly router: RouterClient | null;
   /** The change that is worked on now; null when there is none. */
   readonly live: () => string | null;
   /** The router's admin listener; null where agent.toml names no router. */
@@ -100,6 +102,7 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
       ...modeOperations(parts),
       ...promotionOperations(parts),
     ],
+    router: client,
     live: () => conductor.live,
     client,
     resume: async () => {
