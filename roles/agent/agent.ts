@@ -35,7 +35,9 @@ import { type Changes, type HostServes, openChanges } from "./changes.ts";
 import type { AgentConfig } from "./config.ts";
 import type { FactPorts } from "./facts/fact.ts";
 import { candidateOperations } from "./operations/candidates.ts";
+import { configInstallOperation } from "./operations/config_install.ts";
 import { configOperations } from "./operations/config.ts";
+import { knownCredentials } from "./known_credentials.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
 import { tokenOperations } from "./operations/tokens.ts";
@@ -154,6 +156,8 @@ function listen(
     files: ports.facts.files,
     run: ports.facts.run,
   });
+  const { roles } = config;
+  const places = { roots: config.config.roots, roles, read: ports.readPlain };
   const catalogue: Catalogue = Catalogue.for(config.roles, [
     ...nodeOperations({
       node: config.node,
@@ -173,10 +177,14 @@ function listen(
       cancel: (id) => runner.cancel(id),
       isLive: (id) => runner.isLive(id),
     }),
-    ...configOperations({
-      roots: config.config.roots,
-      roles: config.roles,
-      read: ports.readPlain,
+    ...configOperations(places, () => knownCredentials(config, ports.facts.files)),
+    configInstallOperation({
+      ...{ node: config.node, topology, places, state: config.state, clock },
+      named: { topology: config.serves?.topology, serves: config.serves?.manifest },
+      files: ports.facts.files,
+      directories: ports.directories,
+      tryLock: ports.tryLock,
+      change: changes.live,
     }),
     ...tokenOperations({
       clock,
