@@ -79,9 +79,9 @@ export async function walk(world: World, plan: Walk, options: WalkOptions): Prom
   stop.abort();
   await Promise.all(timers);
   await load.stop();
-  await watch.stop();
   say(`${load.transcripts.length} requests, ${asks.asks.length} asks; settling`);
   const settled = await settle({ world, asks, operators, words, seed: plan.seed, say });
+  await watch.stop();
   await askAgain(world, asks);
   const all = [
     ...canaries,

@@ -150,7 +150,7 @@ export function agentText(host: string): string {
     state: "disk/agent",
     auth: { clients: "disk/agent-clients.toml" },
     router: {
-      admin: `127.0.0.1:${PORTS.admin}`,
+      admin: `http://127.0.0.1:${PORTS.admin}`,
       token_file: "router.token",
       config: "disk/router.toml",
       unit: "anvil-router.service",

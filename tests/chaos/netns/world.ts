@@ -9,7 +9,7 @@ import type { AdoptionSample } from "../facts.ts";
 import type { Fault } from "../fault.ts";
 import { IMPOSTOR, MODELS, PORTS } from "../fleet.ts";
 import { elapsed, pause } from "../time.ts";
-import type { Canary, Candidate, Memory, Records, World } from "../world.ts";
+import type { At, Canary, Candidate, Memory, Records, World } from "../world.ts";
 import { clearDisk, fillDisk, recordsBelow, tearTail } from "./disk.ts";
 import { Host, plainEnv } from "./host.ts";
 import { type Address, makeFast, makeNetwork, makeSlow, pidsIn, setCable } from "./network.ts";
@@ -112,6 +112,9 @@ export class NetnsWorld implements World {
     await world.#makeGateway(addresses);
     await publisher.serve();
     for (const host of hosts.values()) await host.boot();
+    for (const name of options.hosts) {
+      for (const at of [world.admin(name), world.agent(name)]) await listens(at);
+    }
     return world;
   }
 
@@ -358,6 +361,19 @@ async function adoptionOf(host: string, folder: string): Promise<AdoptionSample>
     proven: digest(summary?.proven?.path),
     current: current === null ? null : current.trim(),
   };
+}
+
+/** Waits until somebody listens there; a busy machine takes its time. */
+async function listens({ hostname, port }: At): Promise<void> {
+  for (let turn = 0; turn < 600; turn++) {
+    try {
+      (await Deno.connect({ hostname, port })).close();
+      return;
+    } catch {
+      await pause(200);
+    }
+  }
+  throw new Error(`nobody listens on ${hostname}:${port} after two minutes`);
 }
 
 /** Processes of an adopter in a namespace, whoever started them. */
