@@ -7,7 +7,7 @@
 
 import type { AdoptionSample } from "../facts.ts";
 import type { Fault } from "../fault.ts";
-import { IMPOSTOR, MODELS, PORTS } from "../fleet.ts";
+import { IMPOSTOR, MODELS, PORTS, unitOf } from "../fleet.ts";
 import { elapsed, pause } from "../time.ts";
 import type { At, Canary, Candidate, Memory, Records, World } from "../world.ts";
 import { clearDisk, fillDisk, recordsBelow, tearTail } from "./disk.ts";
@@ -127,7 +127,7 @@ export class NetnsWorld implements World {
       case "kill": {
         const host = this.#host(fault.host);
         if (fault.program === "adopter") return await this.#killAdopter(fault.host);
-        const unit = `anvil-${fault.program}.service`;
+        const unit = unitOf(fault.host, fault.program);
         await host.supervisor.kill(unit);
         return () => host.supervisor.mend(unit);
       }
@@ -135,7 +135,7 @@ export class NetnsWorld implements World {
         return await this.#tear(fault);
       case "swap": {
         const { supervisor } = this.#host(fault.host);
-        const unit = `anvil-${fault.program}.service`;
+        const unit = unitOf(fault.host, fault.program);
         // Somebody starts the wrong one where one was running; else there is nothing to swap.
         if (await supervisor.kill(unit)) await supervisor.start(unit, IMPOSTOR);
         return () => supervisor.mend(unit);
@@ -181,7 +181,7 @@ export class NetnsWorld implements World {
       await host.setClock(0);
       await makeFast(host.name).catch(() => {});
       for (const program of ["router", "agent", ...Object.keys(MODELS)]) {
-        await host.supervisor.mend(`anvil-${program}.service`);
+        await host.supervisor.mend(unitOf(host.name, program));
       }
     }
   }
@@ -245,7 +245,7 @@ export class NetnsWorld implements World {
     };
     for (const { name, supervisor } of this.#hosts.values()) {
       for (const program of ["router", "agent"]) {
-        await look(name, program, supervisor.pid(`anvil-${program}.service`));
+        await look(name, program, supervisor.pid(unitOf(name, program)));
       }
     }
     await look(PUBLISHER.name, "publisher", this.#publisher.pid);
@@ -328,7 +328,7 @@ export class NetnsWorld implements World {
 
   async #tear(fault: Extract<Fault, { kind: "torn_tail" }>): Promise<() => Promise<void>> {
     const host = this.#host(fault.host);
-    const unit = `anvil-${fault.program}.service`;
+    const unit = unitOf(fault.host, fault.program);
     if (fault.program === "adopter") await this.#killAdopter(fault.host);
     else await host.supervisor.kill(unit);
     for (const path of await recordsBelow(`${host.folder}/disk/${fault.program}`)) {
