@@ -6,6 +6,7 @@
  */
 
 import { Ago, type Moment } from "./ago.tsx";
+import { whyOf } from "./attention.ts";
 import type { Trend } from "./fleet_watch.ts";
 import type { NodeStanding, NodeView } from "./node_view.ts";
 import { Sparkline } from "./sparkline.tsx";
@@ -82,7 +83,7 @@ export function HostRow({ view, standing, trend, moment }: {
         <Numbers view={view} trend={trend} of="latency" />
       </td>
       <td class="why">
-        {why(view)}
+        {whyOf(view)}
       </td>
     </tr>
   );
@@ -98,20 +99,4 @@ export function Numbers({ view, trend, of }: {
   if (look?.kind === "done" && router.kind === "none") return <span class="none">no router</span>;
   const [name, unit] = of === "inFlight" ? ["in flight", ""] : ["slowest p95", " ms"];
   return <Sparkline ring={trend?.[of] ?? null} name={name} unit={unit} />;
-}
-
-/** Why a host is not as it should be; empty when it is. */
-export function why({ look, router }: NodeView): string {
-  if (look === null) return "";
-  if (look.kind !== "done") return `${look.code ?? look.kind}: ${look.detail}`;
-  if (router.kind === "unknown") return `router.status: ${router.code}: ${router.detail}`;
-  if (router.kind !== "told") return "";
-  const tiers = router.tiers.filter(({ ready, intent }) => !ready || intent === "quiesce");
-  return [
-    ...(router.draining ? ["its router drains"] : []),
-    ...tiers.slice(0, 4).map(({ tier, ready }) =>
-      `tier ${tier} ${ready ? "quiesced" : "not ready"}`
-    ),
-    ...(tiers.length > 4 ? [`and ${tiers.length - 4} tiers more`] : []),
-  ].join("; ");
 }
