@@ -144,7 +144,7 @@ Deno.test("updates: a standing that changes with time alone is sent", async () =
   let rows: readonly string[] = [];
   for (let at = 0; at < 12 && rows.length === 0; at++) {
     const reading = source?.read();
-    await clock.advance(10_000); // a beat at least
+    await clock.advance(12_000); // a beat at least
     const text = new TextDecoder().decode((await reading)?.value);
     const data = /^data: (.*)$/m.exec(text)?.[1];
     if (data === undefined) assert.match(text, /^: /);
