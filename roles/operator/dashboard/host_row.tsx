@@ -48,6 +48,16 @@ export function hostRowId(host: string): string {
   return `h-${host}`;
 }
 
+/** Characters of a reason in a row; the host's own page has it whole. */
+const MOST_WHY = 110;
+/** Characters of a word that a host said, in a row. */
+export const MOST_WORD = 32;
+
+/** A host's words as a row has room for them. */
+export function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}
+
 /** The row. */
 export function HostRow({ view, standing, trend, moment }: {
   readonly view: NodeView;
@@ -73,7 +83,9 @@ export function HostRow({ view, standing, trend, moment }: {
         )}
       </td>
       <td>
-        {sighting === null ? "unknown" : answers ? sighting.version : `was ${sighting.version}`}
+        {sighting === null
+          ? "unknown"
+          : `${answers ? "" : "was "}${cut(sighting.version, MOST_WORD)}`}
       </td>
       <td class={view.topology === "differs" ? "warn" : undefined}>{view.topology}</td>
       <td>
@@ -83,7 +95,7 @@ export function HostRow({ view, standing, trend, moment }: {
         <Numbers view={view} trend={trend} of="latency" />
       </td>
       <td class="why">
-        {whyOf(view)}
+        {cut(whyOf(view), MOST_WHY)}
       </td>
     </tr>
   );

@@ -11,7 +11,7 @@ import type { FleetWatch } from "./fleet_watch.ts";
 import { type NodeStanding, type NodeView, standingOf, STANDINGS } from "./node_view.ts";
 
 /** Hosts on one page: with their sparklines and timelines they stay far below 150 KB. */
-export const PER_PAGE = 30;
+export const PER_PAGE = 25;
 
 /** What is wished to be seen. */
 export interface PageAsk {
