@@ -1,7 +1,7 @@
 // needs: chromium
 import axe from "axe-core";
 import assert from "node:assert/strict";
-import type { Browser, Page } from "puppeteer-core";
+import type { Page } from "puppeteer-core";
 import { FleetWatch } from "../../roles/operator/dashboard/fleet_watch.ts";
 import { missingFor } from "../../scripts/needs.ts";
 import {
@@ -11,22 +11,36 @@ import {
   type Story,
   take,
 } from "../fixtures/dashboard_fleet.ts";
-import { openPage, startChromium } from "../support/chromium.ts";
+import { openPage, type Pages, startChromium } from "../support/chromium.ts";
 import { servePage } from "../support/dashboard_page.ts";
 
 const ignore = missingFor(import.meta.url).length > 0;
 
-/** A test with a browser of its own. */
-function real(name: string, fn: (browser: Browser) => Promise<void>): void {
-  Deno.test({
-    name: `dashboard in Chromium: ${name}`,
-    ignore,
-    async fn() {
-      await using browser = await startChromium();
-      await fn(browser);
-    },
-  });
+const steps: (readonly [name: string, fn: (browser: Pages) => Promise<void>])[] = [];
+
+/** One more thing to see in the browser, which all of them share: it takes seconds to start. */
+function real(name: string, fn: (browser: Pages) => Promise<void>): void {
+  steps.push([name, fn]);
 }
+
+Deno.test({
+  name: "dashboard in Chromium",
+  ignore,
+  async fn(test) {
+    await using browser = await startChromium();
+    for (const [name, fn] of steps) {
+      await test.step(name, async () => {
+        // A context of its own: nothing stored, no page left behind.
+        const context = await browser.createBrowserContext();
+        try {
+          await fn(context);
+        } finally {
+          await context.close();
+        }
+      });
+    }
+  },
+});
 
 const live = (page: Page) =>
   page.waitForFunction('document.getElementById("link").textContent === "Live"');

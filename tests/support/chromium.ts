@@ -4,7 +4,7 @@
  * @module
  */
 
-import puppeteer, { type Browser, type Page } from "puppeteer-core";
+import puppeteer, { type Browser, type BrowserContext, type Page } from "puppeteer-core";
 import { commandPath } from "../../scripts/needs.ts";
 
 /** A browser of its own, with an empty profile. It reaches loopback and nothing else. */
@@ -22,9 +22,12 @@ export async function startChromium(): Promise<Browser & AsyncDisposable> {
   return Object.assign(browser, { [Symbol.asyncDispose]: () => browser.close() });
 }
 
+/** Where pages are opened: a browser, or a part of it that shares nothing with the others. */
+export type Pages = Pick<Browser | BrowserContext, "newPage">;
+
 /** A page in one colour scheme, `width` CSS pixels wide. */
 export async function openPage(
-  browser: Browser,
+  browser: Pages,
   url: string,
   { scheme = "light", width = 1400, height = 1100 }: {
     readonly scheme?: "light" | "dark";
