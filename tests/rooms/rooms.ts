@@ -92,12 +92,23 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["zod"],
   },
   bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"] },
-  evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  evidence: {
+    reach: "pure",
+    imports: [...CORE, "document", "topology", "adoption"], // decision 0100
+    types: PURE,
+    packages: ["zod"],
+  },
+  benchmark: {
+    reach: "pure",
+    imports: ["core", "adoption", "evidence"], // decision 0105
+    types: PURE,
+    packages: ["zod"],
+  },
   home: {
     reach: "ports",
     imports: [...HOST, "document", "topology", "serves", "generation"], // serves: decision 0050
     types: PURE,
-    packages: ["zod"],
+    packages: ["diff", "zod"], // diff: decision 0115
   },
   dispatch: { reach: "pure", imports: ["core", "topology"], types: PURE, packages: [] },
   testing: {
@@ -116,7 +127,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         "serves",
         "operation",
       ],
-      ...["generation", "adoption", "bootstrap", "evidence", "home", "dispatch"],
+      ...["generation", "adoption", "bootstrap", "evidence", "benchmark", "home", "dispatch"],
     ],
     types: [],
     packages: ["fast-check", "@logtape/logtape", "zod"],
