@@ -3,7 +3,7 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile clean ready
+.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile screenshots clean ready
 
 DENO = "$$(sh scripts/deno_path)"
 
@@ -56,6 +56,10 @@ bundle: ready ## every role for three platforms into dist/; ARGS="--platform lin
 
 compile: ready ## one executable per role by deno compile; exit 1 where its runtime cannot be had
 	@$(DENO) run -A --frozen scripts/compile.ts $(ARGS)
+
+screenshots: ready ## the pictures of docs/images, by Chromium from a fixture fleet
+	@sh scripts/provision tests/real/dashboard_test.ts
+	@$(DENO) run -A --frozen scripts/screenshots.ts
 
 clean: ## remove what make, the demo and coverage left in the tree
 	rm -rf .tools .demo coverage dist
