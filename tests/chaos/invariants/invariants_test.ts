@@ -272,6 +272,11 @@ Deno.test("invariant: no secret in any sink", () => {
 
 Deno.test("invariant: gateway loss changes no serving", () => {
   const inflicted = harmed({ ...FAULT, kind: "gateway_gone" }, 4000, 30_000);
+  const at = (from: number) => ({ from, to: from + 50 });
+  const failed: Transcript = {
+    ...{ ...seen, began: 22_000, ended: 22_100, end: "refused", code: "tier_not_ready" },
+    status: 503,
+  };
   const shut = {
     ...sample,
     ...{ from: 21_000, to: 21_050 },
@@ -281,9 +286,17 @@ Deno.test("invariant: gateway loss changes no serving", () => {
     ["a tier fell", { inflicted, samples: [sample, shut] }],
     ["a request failed", {
       inflicted,
-      transcripts: [{ ...seen, end: "refused", code: "tier_not_ready", status: 503 }],
+      transcripts: [failed],
     }],
   ], [
+    ["a request failed before anybody looked", {
+      inflicted,
+      transcripts: [{ ...failed, began: 19_000 }],
+    }],
+    ["a tier came up late", {
+      inflicted,
+      samples: [{ ...shut, ...at(20_000) }, { ...sample, ...at(21_000) }],
+    }],
     ["before the gateway was gone", { samples: [sample, shut] }],
     ["nothing changed", { inflicted }],
     ["an operation that was under way restarted the router", {
