@@ -80,7 +80,10 @@ const RIGHT: Facts = {
   audit: [audited],
   orders: [],
   adoption: [{ host: HOST, at: 900, proven: "d1", current: "d1" }],
-  probes: [{ host: HOST, digest: "d1", pass: true }, { host: HOST, digest: "d1", pass: true }],
+  probes: [
+    { host: HOST, digest: "d1", pass: true, upMs: 0 },
+    { host: HOST, digest: "d1", pass: true, upMs: 3000 },
+  ],
   published: [{ host: HOST, digest: "d1", good: true }, { host: HOST, digest: "d2", good: false }],
   tokens: [{ host: HOST, hash: "h1" }],
   leaks: [],
@@ -237,11 +240,7 @@ Deno.test("invariant: a key has one truthful answer", () => {
 
 Deno.test("invariant: no unproven generation blessed", () => {
   const bad = { host: HOST, at: 950, proven: "d2", current: "d2" };
-  const probes = [{ host: HOST, digest: "d2", pass: true }, {
-    host: HOST,
-    digest: "d2",
-    pass: true,
-  }];
+  const probes = RIGHT.probes.map((one) => ({ ...one, digest: "d2" }));
   red(blessedUnproven, [
     ["a bad one is proven", { adoption: [bad], probes }],
     ["proven by one sample", { probes: RIGHT.probes.slice(1) }],
@@ -250,6 +249,9 @@ Deno.test("invariant: no unproven generation blessed", () => {
     }],
     ["proven by probes that failed", {
       probes: RIGHT.probes.map((one) => ({ ...one, pass: false })),
+    }],
+    ["proven by less than the window", {
+      probes: RIGHT.probes.map((one) => ({ ...one, upMs: 0 })),
     }],
     ["nobody published what runs", { adoption: [{ ...bad, proven: null, current: "d9" }] }],
   ], [["a bad one runs while it is judged", { adoption: [{ ...bad, proven: "d1" }] }]]);
