@@ -59,7 +59,7 @@ async function main(): Promise<number> {
     return await walk(world, plan(seed, minutes, hosts), {
       clientsPerHost: 3,
       pauseMs: [50, 900],
-      timerMs: 9000,
+      timerMs: 15_000,
       say,
     });
   })();
