@@ -3,7 +3,7 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile screenshots clean ready
+.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile screenshots chaos soak clean ready
 
 DENO = "$$(sh scripts/deno_path)"
 
@@ -25,6 +25,15 @@ test: ready ## every test that needs nothing but deno
 test-real: ready ## tests against real programs: provisioned on Debian as root, else skipped aloud
 	@sh scripts/provision tests/real
 	@$(DENO) run -A --frozen scripts/suite.ts real
+
+chaos: ready ## a seeded walk of faults with real clients and operators; SEED=7 MINUTES=3 HOSTS=2
+	@sh scripts/provision tests/chaos
+	@$(DENO) run -A --frozen tests/chaos/main.ts --seed "$${SEED:-$$(date +%s)}" \
+	  --minutes "$${MINUTES:-3}" --hosts "$${HOSTS:-2}" $(ARGS)
+
+soak: ready ## memory of routers, agents and publisher over MINUTES=60, as a table; ARGS="--out FILE.json"
+	@sh scripts/provision tests/chaos
+	@$(DENO) run -A --frozen tests/chaos/soak.ts --minutes "$${MINUTES:-60}" $(ARGS)
 
 ok: ready ## what must pass before a commit: format, lint, types, made files, tests
 	@$(DENO) fmt --check
