@@ -33,8 +33,8 @@ import {
   stageCommand,
 } from "./commands/verbs.ts";
 
-/** When this source was last changed for a release: no clock is before it. */
-const BUILT_AT = Date.UTC(2026, 0, 1);
+/** No clock is before the first line of this, wherever it runs from. */
+const WRITTEN_AT = "2026-01-01T00:00:00.000Z";
 
 const build = systemBuild("anvil-adopter");
 configureLog({ level: "info" });
@@ -67,7 +67,7 @@ const wiring: Wiring = {
     },
     uid: userId(),
     os: Deno.build.os,
-    builtAt: BUILT_AT,
+    builtAt: Date.parse(build.built_at ?? WRITTEN_AT),
   },
 };
 

@@ -3,7 +3,7 @@
  *
  *     engine.js --port N --model ID --folder DIR
  *
- * `DIR/PORT.jsonl` gets a line per POST that came whole. `DIR/PORT.json` says what it does from now
+ * `DIR/PORT.jsonl` gets a line per POST, before it is answered and after. `DIR/PORT.json` says what it does from now
  * on, `{models?, fault?}`: read at every change.
  *
  * @module
@@ -11,8 +11,7 @@
 
 import { parseArgs } from "node:util";
 import { type Engine, startEngine } from "../fixtures/engine.ts";
-import type { LastPost } from "../fixtures/engine_log.ts";
-import { headerOf } from "../fixtures/http_wire.ts";
+import { headerOf, type RequestHead } from "../fixtures/http_wire.ts";
 import type { EngineSetting } from "./rig.ts";
 
 /** How fast it speaks: a stream of a hundred tokens lasts some seconds. */
@@ -28,10 +27,10 @@ const { values } = parseArgs({
 const log = `${values.folder}/${values.port}.jsonl`;
 const words = `${values.folder}/${values.port}.json`;
 
-function note({ head, body }: LastPost): void {
-  const text = new TextDecoder().decode(body);
-  const id = headerOf(head, "x-fixture-id") ?? /fixture-id:([\w-]+)/.exec(text)?.[1] ?? null;
-  const line = { at: Date.now(), id, target: head.target, bytes: body.length };
+function note(head: RequestHead, when: string): void {
+  if (head.method !== "POST") return; // a probe
+  const id = headerOf(head, "x-fixture-id") ?? null;
+  const line = { at: Date.now(), id, target: head.target, when };
   Deno.writeTextFileSync(log, `${JSON.stringify(line)}\n`, { append: true });
 }
 
@@ -47,7 +46,7 @@ const engine = await startEngine({
   port: Number(values.port),
   models: [values.model],
   rate: TOKENS_A_SECOND,
-  onPost: note,
+  witness: note,
 });
 await Deno.remove(words).catch(() => {}); // what an earlier one was told is over
 const stop = () => engine.close().then(() => Deno.exit(0));

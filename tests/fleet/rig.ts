@@ -57,8 +57,8 @@ export interface FleetEngine {
   /** The alias clients ask for, null where it serves no tier. */
   readonly alias: string | null;
   /**
-   * On this machine: one line of JSON per POST that arrived, `{at, id, target, bytes}`; `id` is the
-   * request's `x-fixture-id` header or, without it, what follows `fixture-id:` in its body.
+   * On this machine: lines of JSON per POST, `{at, id, target, when}`, before it is answered (`came`)
+   * and after (`sent_whole`, `broken_off`); `id` is the request's `x-fixture-id` header.
    */
   readonly log: string;
 }

@@ -164,6 +164,7 @@ export function runCommand(build: Build) {
         tryLock,
         directories: systemDirectories,
         openJournal,
+        openBenchmarkJournal: openJournal,
         serves: config.serves === undefined ? null : hostServes(config.node, opens, remarks),
         openServes: opens,
         env: environmentOf(userId()),
