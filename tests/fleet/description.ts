@@ -202,7 +202,7 @@ export function routerToml(subnet: string, spec: HostSpec, primary?: string): st
   return `schema = 1\nnode = "${id}"\n\n` +
     `[listen]\ndata = "${address}:${PORTS.data}"\nadmin = "127.0.0.1:${PORTS.admin}"\n\n` +
     '[auth]\nclients = "clients.toml"\n\n[state]\ndir = "state"\n\n' +
-    "[limits]\ndrain_seconds = 30\n\n[probes]\ninterval_ms = 500\n\n" +
+    "[limits]\ndrain_seconds = 60\n\n[probes]\ninterval_ms = 500\n\n" +
     `${tiers.join("\n")}\n[aliases]\n` +
     named.map(({ alias, tier }) => `"${alias}" = "${tier}"\n`).join("");
 }
@@ -299,7 +299,7 @@ export function roleUnit(role: "agent" | "router"): string {
   const config = role === "agent" ? "/etc/anvil/agent.toml" : "/var/lib/anvil/router/router.toml";
   return `[Unit]\nDescription=Anvil ${role} of the current generation\n\n[Service]\nType=exec\n` +
     `WorkingDirectory=/var/lib/anvil\nExecStart=/opt/anvil/anvil ${role} run ${config}\n` +
-    "KillMode=mixed\nTimeoutStopSec=60\nRestart=always\nRestartSec=1\nUMask=0077\n" +
+    "KillMode=mixed\nTimeoutStopSec=90\nRestart=always\nRestartSec=1\nUMask=0077\n" +
     "NoNewPrivileges=yes\n\n[Install]\nWantedBy=default.target\n";
 }
 

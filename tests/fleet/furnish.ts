@@ -62,8 +62,9 @@ export async function furnishHosts(
   }
   await Promise.all(BOOTSTRAPPED.map((id) => serve(fleet, id)));
   tell("routers and engines serve");
-  for (const id of BOOTSTRAPPED) await firstAdoption(fleet, id);
-  tell("each host has proven what it runs");
+  for (const id of BOOTSTRAPPED) await publish(fleet, id, "first");
+  await Promise.all(BOOTSTRAPPED.map((id) => candidates(fleet, id, "stage")));
+  tell("each host has been offered what it runs");
 }
 
 /** The operator's own repository of the fleet, and the home made from it. */
@@ -128,15 +129,9 @@ export async function serve(fleet: FleetRig, host: HostId): Promise<void> {
   }
 }
 
-/** Publishes what runs, and lets the host adopt it: from then on there is something to go back to. */
-export async function firstAdoption(fleet: FleetRig, host: HostId): Promise<void> {
-  await publish(fleet, host, "first");
-  for (const verb of ["stage", "adopt"]) {
-    await ask(fleet, [
-      ...["op", "call", `candidates.${verb}`, "--target", `host:${host}`],
-      ...(verb === "adopt" ? ["--confirm"] : []),
-    ]);
-  }
+/** `candidates.VERB` of a host's agent. */
+async function candidates(fleet: FleetRig, host: HostId, verb: string): Promise<string> {
+  return await ask(fleet, ["op", "call", `candidates.${verb}`, "--target", `host:${host}`]);
 }
 
 /** Offers a bundle to a host. */

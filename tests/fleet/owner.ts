@@ -17,7 +17,7 @@ import {
   SPECS,
   unitOf,
 } from "./description.ts";
-import type { Account, FleetRig, HostId } from "./rig.ts";
+import { type Account, type FleetRig, HOST_IDS, type HostId } from "./rig.ts";
 
 /** Where each role's program of the current generation is called from. */
 const CALLERS = ["agent", "router", "adopter"] as const;
@@ -56,6 +56,9 @@ export async function prepareGateway(fleet: FleetRig, subnet: string): Promise<v
     ...["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "operator"],
     ...["-f", "/root/.ssh/anvil-receiver"],
   ]);
+  const hosts = JSON.stringify(HOST_IDS.filter((id) => id !== "gateway"));
+  const grants = `schema = 1\n\n[[grants]]\nscope = "node-admin:bootstrap"\nhosts = ${hosts}\n`;
+  await put("/root/.anvil/grants.toml", grants, "0600");
   await put("/etc/anvil/publisher.toml", publisherToml(subnet));
   await fleet.text(
     "gateway",

@@ -21,7 +21,7 @@ const DISK_MIB = 640;
 
 /** Makes a fleet in `folder`; what was left half made there is taken away first. */
 export async function upFleet(folder: string, tell: Tell): Promise<FleetRig> {
-  if (await exists(`${folder}/${STATE_FILE}`)) {
+  if (await exists(folder)) {
     tell("what an earlier run left half made is taken away");
     await downFleet(folder);
   }
