@@ -46,7 +46,9 @@ export async function buildAll(folder: string): Promise<Bundles> {
     ["sed", "-i", `s/VERSION = "${version}"/VERSION = "${next}"/`, `${tree}/lib/core/version.ts`],
   );
   const second = await build(folder, "second", next, await commit("another version"));
-  return { first, second, bad: await spoil(folder, second, await commit("a bad release")) };
+  const bad = await spoil(folder, second, await commit("a bad release"));
+  await Deno.remove(tree, { recursive: true });
+  return { first, second, bad };
 }
 
 /** Copies the files of the clone, committed or not, without what is ignored. */
