@@ -18,7 +18,7 @@ const PLACES = [
 
 /** Unions of codes: `readonly code: "a" | "b"` and `Refusal<"a" | "b">`. */
 const UNIONS = [
-  /\bcode:((?:\s*\|?\s*"[a-z][a-z0-9_]*")+)/g,
+  /\bcode:((?:\s*\|?\s*"[a-z][a-z0-9_]*")+)(?! in\b)/g,
   /\bRefusal<((?:\s*\|?\s*"[a-z][a-z0-9_]*")+)/g,
   /\bcodes: \[((?:\s*"[a-z][a-z0-9_]*",?)+)/g, // a rule and what it may say
 ];
