@@ -3,12 +3,12 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile clean ready
+.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile release-check clean ready
 
 DENO = "$$(sh scripts/deno_path)"
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 deno-path: ## print the deno in use; installs the pinned one into .tools/ when PATH has another or none
 	@sh scripts/deno_path
@@ -56,6 +56,9 @@ bundle: ready ## every role for three platforms into dist/; ARGS="--platform lin
 
 compile: ready ## one executable per role by deno compile; exit 1 where its runtime cannot be had
 	@$(DENO) run -A --frozen scripts/compile.ts $(ARGS)
+
+release-check: ready ## may this tag be released? ARGS="--tag v0.1.0 --signers FILE"
+	@$(DENO) run -A --frozen scripts/release_check.ts $(ARGS)
 
 clean: ## remove what make, the demo and coverage left in the tree
 	rm -rf .tools .demo coverage dist
