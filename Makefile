@@ -3,12 +3,12 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile screenshots chaos soak fleet fleet-tour fleet-down clean ready
+.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile screenshots chaos soak fleet fleet-tour fleet-down release-check clean ready
 
 DENO = "$$(sh scripts/deno_path)"
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 deno-path: ## print the deno in use; installs the pinned one into .tools/ when PATH has another or none
 	@sh scripts/deno_path
@@ -79,6 +79,9 @@ compile: ready ## one executable per role by deno compile; exit 1 where its runt
 screenshots: ready ## the pictures of docs/images, by Chromium from a fixture fleet
 	@sh scripts/provision tests/real/dashboard_test.ts
 	@$(DENO) run -A --frozen scripts/screenshots.ts
+
+release-check: ready ## may this tag be released? ARGS="--tag v0.1.0 --signers FILE"
+	@$(DENO) run -A --frozen scripts/release_check.ts $(ARGS)
 
 clean: ## remove what make, the demo and coverage left in the tree
 	@[ ! -e .fleet ] || { echo "a fleet is there: make fleet-down first" >&2; exit 1; }
