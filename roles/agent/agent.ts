@@ -34,6 +34,9 @@ import type { Roster } from "./clients.ts";
 import { type Changes, type HostServes, openChanges } from "./changes.ts";
 import type { AgentConfig } from "./config.ts";
 import type { FactPorts } from "./facts/fact.ts";
+import { Bench } from "./benchmarks/bench.ts";
+import { BenchmarkStore, type OpenBenchmarkJournal } from "./benchmarks/store.ts";
+import { benchmarkOperations } from "./operations/benchmarks.ts";
 import { candidateOperations } from "./operations/candidates.ts";
 import { configOperations } from "./operations/config.ts";
 import { nodeOperations } from "./operations/node.ts";
@@ -55,6 +58,7 @@ export interface AgentPorts {
   readonly tryLock: TryLock;
   readonly directories: Directories;
   readonly openJournal: OpenChangeJournal;
+  readonly openBenchmarkJournal: OpenBenchmarkJournal;
   /** The serves of this host, for changes; null when agent.toml names none. */
   readonly serves: HostServes | null;
   /** Opens the files and runtimes of this host's serves anew. */
@@ -154,6 +158,19 @@ function listen(
     files: ports.facts.files,
     run: ports.facts.run,
   });
+  const store = new BenchmarkStore({
+    root: within(config.state, "benchmarks"),
+    directories: ports.directories,
+    files: ports.facts.files,
+    openJournal: ports.openBenchmarkJournal,
+  });
+  const bench = new Bench({
+    ...{ config, clock, remarks, build, store },
+    ...{ upstream: ports.upstream, files: ports.facts.files, openServes: ports.openServes },
+    ...{ facts: ports.facts, tryLock: ports.tryLock, change: changes.live },
+    router: changes.client,
+    lockPath: within(config.state, "benchmarks.lock"),
+  });
   const catalogue: Catalogue = Catalogue.for(config.roles, [
     ...nodeOperations({
       node: config.node,
@@ -187,7 +204,7 @@ function listen(
     ...candidateOperations(
       config.adopter === undefined
         ? null
-        : adopterProgram({ run: ports.facts.run, ...config.adopter }),
+        : adopterProgram({ run: ports.facts.run, env: ports.env, ...config.adopter }),
     ),
     ...servesOperations({
       node: config.node,
@@ -195,6 +212,7 @@ function listen(
       change: changes.live,
     }),
     serveIdentityOperation({ open: ports.openServes }),
+    ...benchmarkOperations({ bench, store }),
     ...changes.operations,
     ...(ports.more ?? []),
   ]);

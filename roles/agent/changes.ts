@@ -59,6 +59,8 @@ export interface Changes {
   readonly operations: readonly Operation[];
   /** The change that is worked on now; null when there is none. */
   readonly live: () => string | null;
+  /** The router's admin listener; null where agent.toml names no router. */
+  readonly client: RouterClient | null;
   /** Goes on with what an earlier process left. Resolves at its end; never rejects. */
   resume(): Promise<void>;
   /** Resolves when the step that runs now is over. */
@@ -99,6 +101,7 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
       ...promotionOperations(parts),
     ],
     live: () => conductor.live,
+    client,
     resume: async () => {
       try {
         const end = await conductor.resume();

@@ -7,7 +7,9 @@
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
+import { capabilityCommand } from "./commands/capability.ts";
 import { configRoutes } from "./commands/config.ts";
+import { dashboardCommand } from "./commands/dashboard.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { evidenceRoutes } from "./commands/evidence.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
@@ -33,6 +35,7 @@ export function operatorApp(operator: Operator) {
         topology: topologyRoutes(operator),
         home: homeRoutes(operator),
         fleet: fleetRoutes(operator),
+        capability: capabilityCommand(operator),
         node: nodeRoutes(operator),
         op: opRoutes(operator),
         serves: servesRoutes(operator),
@@ -42,6 +45,7 @@ export function operatorApp(operator: Operator) {
         evidence: evidenceRoutes(operator),
         tokens: tokensRoutes(operator),
         bootstrap: bootstrapRoutes(operator),
+        dashboard: dashboardCommand(operator),
         schema: schemaCommand,
         doctor: doctorCommand(operator),
         completions: completionsCommand(NAME),

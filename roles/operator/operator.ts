@@ -14,6 +14,7 @@ import { systemDirectories } from "../../lib/host/directories.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
+import { narrowToReading } from "../../lib/host/narrow.ts";
 import { within } from "../../lib/host/paths.ts";
 import { runProcess } from "../../lib/host/process.ts";
 import { systemRandom } from "../../lib/host/random.ts";
@@ -44,6 +45,8 @@ export interface Operator {
   /** Who gives the command, as the environment says. */
   readonly by: string;
   readonly dispatch: DispatchPorts;
+  /** Gives up writing, and starting programs: those named, or all of them. For the whole process. */
+  readonly narrow: (without: readonly string[] | "all") => Promise<void>;
 }
 
 /** What asking agents needs besides. */
@@ -89,6 +92,7 @@ export function systemOperator(
       readStdin,
       onStop: onStopSignal,
     },
+    narrow: narrowToReading,
   };
 }
 

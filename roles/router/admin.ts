@@ -9,9 +9,10 @@ import { newId } from "../../lib/core/ids.ts";
 import type { FailureCode } from "../../lib/relay/failure.ts";
 import type { Scope } from "./clients.ts";
 import type { Core } from "./core.ts";
-import type { Decisions } from "./decisions.ts";
+import { type Decisions, HELD } from "./decisions.ts";
 import { messageOf } from "./exchange_messages.ts";
 import type { Metrics } from "./metrics.ts";
+import { paces } from "./pace.ts";
 import { errorAnswer } from "./response.ts";
 import { targetOf } from "../../lib/core/target.ts";
 import { type TransitionRefused, type Transitions, transitionShape } from "./transition.ts";
@@ -94,6 +95,7 @@ function status(core: Core, parts: AdminParts): object {
     buffered_bytes: core.bounds.budget.held,
     decisions_lost: parts.decisions.lost,
     tiers: [...core.tiers.values()].map((tier) => tier.report()),
+    paces: paces(parts.decisions.newest(HELD), core.tiers.keys(), core.ports.clock.now()),
     aliases: core.config.aliases,
   };
 }

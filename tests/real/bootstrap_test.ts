@@ -29,7 +29,10 @@ async function bundles(folder: string) {
   const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT))) as Config;
   const tasks = (await readRoleTasks(ROOT, config))
     .filter(({ role }) => role === "agent" || role === "receiver");
-  const programs = await buildPrograms(ROOT, tasks, config.unstable, null);
+  const programs = await buildPrograms(ROOT, tasks, config.unstable, {
+    commit: null,
+    builtAt: null,
+  });
   const contentsWith = (change: (script: string) => string) => {
     const contents = new Map<string, Content>();
     const put = (path: string, text: string, executable = false) =>

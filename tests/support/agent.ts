@@ -149,6 +149,7 @@ export async function startAgentRig(
     tryLock,
     directories: systemDirectories,
     openJournal,
+    openBenchmarkJournal: openJournal,
     serves: settings.serves ?? null,
     openServes: openServes ?? (() => Promise.resolve(refuse("serves_not_configured", "none here"))),
     env: {},
