@@ -14,7 +14,7 @@ import { DISPATCH_FLAGS, targetFlag } from "../dispatch_flags.ts";
 import { fetchEvidence } from "../evidence/fetch.ts";
 import {
   documentName,
-  EVIDENCE_FLAG,
+  EVIDENCE_DIR_FLAG,
   EVIDENCE_FLAGS,
   type EvidenceFlags,
 } from "../evidence/flags.ts";
@@ -27,7 +27,7 @@ import { reportData, reportFailure } from "../report.ts";
 import { harmless } from "../told.ts";
 
 interface FetchFlags extends TargetFlags {
-  readonly evidence?: string;
+  readonly evidenceDir?: string;
   readonly id: string;
 }
 
@@ -38,7 +38,7 @@ export function fetchCommand(operator: Operator) {
       flags: {
         ...DISPATCH_FLAGS,
         target: targetFlag(operator),
-        evidence: EVIDENCE_FLAG,
+        evidenceDir: EVIDENCE_DIR_FLAG,
         id: {
           kind: "parsed",
           parse: runId,

@@ -54,10 +54,10 @@ type Ports = Pick<Operator, "ports" | "home">;
 /** The folder: as it is named, or that of the home. */
 export function shelfOf(
   operator: Ports,
-  flags: { readonly home?: string; readonly evidence?: string },
+  flags: { readonly home?: string; readonly evidenceDir?: string },
 ): string | Refusal {
   const home = flags.home ?? operator.home;
-  return flags.evidence ?? (home === null ? noHome() : within(home, "evidence"));
+  return flags.evidenceDir ?? (home === null ? noHome() : within(home, "evidence"));
 }
 
 /** Names of documents in a folder, in order; none when there is no folder. */
@@ -180,7 +180,7 @@ export async function keep(
   return same ? "already" : "kept";
 }
 
-const SEE = "see to the folder of --evidence, or to evidence in the home";
+const SEE = "see to the folder of --evidence-dir, or to evidence in the home";
 
 async function namesIn(
   { directories }: Operator["ports"],
