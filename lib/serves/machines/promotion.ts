@@ -68,6 +68,8 @@ export async function planPromotion(
   // Before anything is read: a host that may not promise is refused whatever is asked.
   const never = eligibility(facts, []);
   if (never !== null) return never;
+  const { evidence } = wish;
+  if ("kind" in evidence) return evidence;
   if (router === null || ports.router === null) {
     return refuse("router_not_configured", "this agent knows no router", "add `[router]`");
   }
@@ -99,8 +101,6 @@ export async function planPromotion(
   if ("kind" in serves) return serves;
   const no = eligibility(facts, serves);
   if (no !== null) return no;
-  const { evidence } = wish;
-  if ("kind" in evidence) return evidence;
   const unproven = refuseEvidence(evidence, facts.node, serves);
   if (unproven !== null) return unproven;
   const wanted = new Set(serves.map(({ name }) => name));
