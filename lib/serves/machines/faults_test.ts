@@ -2,14 +2,12 @@ import assert from "node:assert/strict";
 import { measured } from "../../../tests/support/change_evidence.ts";
 import { ChangeWorld, ROUTER, ROUTER_NEXT } from "../../../tests/support/change_world.ts";
 import { FakeDisk } from "../../testing/fake_disk.ts";
-import { type Refusal, refuse } from "../../core/refusal.ts";
-import type { Evidence } from "../../evidence/evidence_shape.ts";
+import type { Refusal } from "../../core/refusal.ts";
 import { type ChangeEnd, planDigest } from "./conductor.ts";
 import { digestOf } from "../../testing/fake_router.ts";
 import { planInstall } from "./config_install.ts";
 import { modesOf, planEnter, planLeave } from "./mode.ts";
 import { planPromotion } from "./promotion.ts";
-import type { NamedEvidence } from "./promotion_evidence.ts";
 import { type Survey, takeSurvey } from "./survey.ts";
 import type { Plan } from "./transaction.ts";
 
@@ -34,15 +32,11 @@ async function enter(one: ChangeWorld, mode = "studio"): Promise<Plan | Refusal>
   return await planEnter(seen, { mode, drainSeconds: 5 }, survey, signal);
 }
 
-async function promote(
-  one: ChangeWorld,
-  config = ROUTER_NEXT,
-  named: NamedEvidence | null = null,
-): Promise<Plan | Refusal> {
+async function promote(one: ChangeWorld, config = ROUTER_NEXT): Promise<Plan | Refusal> {
   const { survey } = one.life();
   const seen = await takeSurvey(survey, signal);
   if (seen.kind === "refused") return seen;
-  const evidence = named ?? await measured("gpu-a", one.serve("chat-next"));
+  const evidence = await measured("gpu-a", one.serve("chat-next"));
   const wish = { alias: "llm.primary", config, evidence, drainSeconds: 5 };
   return await planPromotion(seen, wish, survey, signal);
 }
@@ -391,50 +385,4 @@ Deno.test("leave: what the mode displaced comes back, or what is named", async (
   assert.equal(code(await begin(one, () => leave(["chat"]))), "reached");
   assert.deepEqual(one.host.running, ["chat", "embed"]);
   assert.deepEqual(one.router.admitting, ["embed", "primary"]);
-});
-
-Deno.test("promotion: evidence of something else, or of a host that could not promise, is refused", async () => {
-  const cases: readonly (readonly [string, (body: Evidence) => void])[] = [
-    ["evidence_other_host", ({ host }) => host.node = "gpu-b"],
-    ["evidence_ineligible", (body) => {
-      body.host.availability = "opportunistic";
-    }],
-    ["evidence_ineligible", ({ host }) => host.reserved = "voice"],
-    ["evidence_other_model", ({ subject }) => subject.model = "org/model"],
-    ["evidence_other_model", ({ subject }) => subject.revision = null],
-    ["evidence_other_model", ({ subject }) => subject.quantization = "4bit"],
-    ["evidence_other_model", ({ subject }) => subject.engine = "mlx-lm"],
-    ["evidence_other_model", ({ host }) => host.runtime = "docker"],
-    ["evidence_incomplete", ({ run }) => run.complete = false],
-    ["evidence_empty", ({ measures }) => {
-      measures.requests = { sent: 4, completed: 0, failed: 4, cancelled: 0 };
-      measures.errors = [{ code: "timed_out", count: 4 }];
-    }],
-  ];
-  for (const [expected, change] of cases) {
-    const one = world();
-    const before = one.now;
-    const named = await measured("gpu-a", one.serve("chat-next"), change);
-    assert.equal(code(await promote(one, ROUTER_NEXT, named)), expected);
-    assert.equal(code(await begin(one, () => promote(one, ROUTER_NEXT, named))), expected);
-    assert.deepEqual(one.now, before);
-  }
-  const unread = refuse("evidence_tampered", "it is not what it is called");
-  assert.equal(code(await promote(world(), ROUTER_NEXT, unread)), "evidence_tampered");
-});
-
-Deno.test("promotion: the plan names its evidence, and is another plan by other evidence", async () => {
-  const one = world();
-  const [first, second] = [
-    await measured("gpu-a", one.serve("chat-next")),
-    await measured("gpu-a", one.serve("chat-next"), ({ run }) => run.id = "bench-000002"),
-  ];
-  const plan = await promote(one, ROUTER_NEXT, first);
-  assert.ok(plan.kind === "promote");
-  assert.equal(plan.evidence, first.id);
-  assert.match(plan.notes.join("\n"), new RegExp(`by ${first.id}: measured 2026-01-31`));
-  const other = () => promote(one, ROUTER_NEXT, second);
-  assert.equal(code(await begin(one, other, { expected: planDigest(plan) })), "plan_stale");
-  const same = () => promote(one, ROUTER_NEXT, first);
-  assert.equal(code(await begin(one, same, { expected: planDigest(plan) })), "reached");
 });

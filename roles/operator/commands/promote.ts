@@ -1,7 +1,7 @@
 /** `anvil-operator promote ...`. @module */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
+import type { Refusal } from "../../../lib/core/refusal.ts";
 import { nameOf } from "../../../lib/evidence/document.ts";
 import { type ProgramContext, reportRefusal } from "../../../lib/terminal/program.ts";
 import {
@@ -14,7 +14,7 @@ import {
 import { runChange } from "../change_run.ts";
 import { changesText, reachedText } from "../change_text.ts";
 import { documentName, EVIDENCE_DIR_FLAG, type EvidenceDir } from "../evidence/flags.ts";
-import { findKept, shelfOf } from "../evidence/shelf.ts";
+import { findMeasured, shelfOf } from "../evidence/shelf.ts";
 import type { WrongFile } from "../fleet_source.ts";
 import { lookAtOne, type TargetFlags } from "../one_host.ts";
 import { readText } from "../operation_input.ts";
@@ -181,15 +181,9 @@ async function evidenceOf(
 ): Promise<{ readonly id: string; readonly document: string } | WrongFile | Refusal> {
   const folder = shelfOf(operator, flags);
   if (typeof folder !== "string") return folder;
-  const kept = await findKept(operator, folder, flags.evidence);
+  const kept = await findMeasured(operator, folder, flags.evidence);
   if ("kind" in kept) return kept;
-  return kept.document.kind === "evidence"
-    ? { id: nameOf(kept.document), document: new TextDecoder().decode(kept.bytes) }
-    : refuse(
-      "evidence_is_parity",
-      "a parity is no measurement of what is to be promoted",
-      "name evidence of `evidence list`",
-    );
+  return { id: nameOf(kept.document), document: new TextDecoder().decode(kept.bytes) };
 }
 
 function digest(text: string): string {

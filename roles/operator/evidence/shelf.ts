@@ -114,6 +114,25 @@ export async function findKept(
     : { ...kept, document };
 }
 
+/** A measurement that is sound. */
+export type Measured = Kept & { readonly document: Extract<Document, { kind: "evidence" }> };
+
+/** As {@link findKept}, where a measurement is needed: a parity is made of two, and is none. */
+export async function findMeasured(
+  operator: Ports,
+  folder: string,
+  name: string,
+): Promise<Measured | WrongFile | Refusal> {
+  const kept = await findKept(operator, folder, name);
+  if ("kind" in kept) return kept;
+  const { document } = kept;
+  return document.kind === "evidence" ? { ...kept, document } : refuse(
+    "evidence_is_parity",
+    "a parity is no measurement: it is made of two",
+    "name one of `evidence list` that is evidence",
+  );
+}
+
 function absent(name: string): Refusal {
   return refuse(
     "evidence_absent",
