@@ -6,6 +6,7 @@
 
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
+import { benchmarksRoutes } from "./commands/benchmarks.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
 import { capabilityCommand } from "./commands/capability.ts";
 import { configRoutes } from "./commands/config.ts";
@@ -43,6 +44,7 @@ export function operatorApp(operator: Operator) {
         promote: promoteRoutes(operator),
         config: configRoutes(operator),
         evidence: evidenceRoutes(operator),
+        benchmarks: benchmarksRoutes(operator),
         tokens: tokensRoutes(operator),
         bootstrap: bootstrapRoutes(operator),
         dashboard: dashboardCommand(operator),
