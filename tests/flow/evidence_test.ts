@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { evidenceText, writeEvidence } from "../../lib/evidence/evidence.ts";
 import type { Evidence } from "../../lib/evidence/evidence_shape.ts";
-import { signEvidence } from "../../lib/evidence/signature.ts";
-import { keyIdOf, trustText } from "../../lib/adoption/keys.ts";
+import { newKeyFile } from "../../lib/adoption/key_file.ts";
+import { trustText } from "../../lib/adoption/keys.ts";
 import {
   laptopEvidence,
   sampleEvidence,
@@ -270,26 +270,36 @@ Deno.test("evidence: a signature is verified with a trust file, and its absence 
     const home = dir.at("home");
     const run = await sampleRun(sampleEvidence(), []);
     const id = await add(run);
-    const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
-    assert.ok("publicKey" in pair);
-    const raw = new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey));
-    const keyid = await keyIdOf(raw);
-    const entry = { id: keyid, public: raw.toBase64(), added_at: "2026-01-01T00:00:00Z" };
-    const trust = dir.at("trust.json");
-    await Deno.writeTextFile(trust, trustText([{ ...entry, expires_at: null }]));
+    const record = await newKeyFile("2026-01-01T00:00:00Z");
+    const { id: keyid, public: raw, created_at: added_at } = record;
+    const [key, trust] = [dir.at("key.json"), dir.at("trust.json")];
+    await Deno.writeTextFile(key, JSON.stringify(record), { mode: 0o644 });
+    await Deno.writeTextFile(
+      trust,
+      trustText([{ id: keyid, public: raw, added_at, expires_at: null }]),
+    );
     const verify = async () => {
       const said = await operator(home, "evidence", "verify", id, "--trust", trust, "--json");
       return [said.code, envelope(said.out).data[0].state];
     };
     assert.deepEqual(await verify(), [1, "signature_missing"]);
-    const signature = await signEvidence(run.bytes, [{ id: keyid, key: pair.privateKey }]);
-    const file = dir.at("signed.json");
-    await Deno.writeFile(file, signature);
-    const added = await operator(
-      ...[home, "evidence", "add", dir.at("document.json"), "--signature", file] as const,
-    );
+    const sign = async () => await operator(home, "evidence", "sign", id, "--key", key);
+    assert.match((await sign()).err, /^key_not_private: /);
+    await Deno.chmod(key, 0o600);
+    assert.equal((await sign()).out, `${id} is signed by ${keyid}\n`);
+    assert.deepEqual(await verify(), [0, "sound"]);
+    const beside = `${home}/evidence/${run.digest}.sig.json`;
+    const signature = await Deno.readFile(beside);
+    // The same signature as a file that came from somebody.
+    await Deno.remove(beside);
+    await Deno.writeFile(dir.at("signed.json"), signature);
+    const again = [home, "evidence", "add", dir.at("document.json")] as const;
+    const added = await operator(...again, "--signature", dir.at("signed.json"));
     assert.equal(added.code, 0, added.err);
     assert.deepEqual(await verify(), [0, "sound"]);
+    await Deno.writeTextFile(key, JSON.stringify({ ...record, private: null }), { mode: 0o600 });
+    assert.match((await sign()).err, /^key_unusable: /);
+    assert.doesNotMatch((await sign()).err, new RegExp(String(record.private)));
     const published = await operator(home, "evidence", "publish", id, "--to", dir.at("to"));
     assert.equal(published.code, 0);
     assert.match(await Deno.readTextFile(dir.at("to/index.md")), /\.json\), signed \|$/m);
