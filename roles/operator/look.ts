@@ -17,8 +17,8 @@ import type { Operator } from "./operator.ts";
 
 /** What is asked of every host, and what is kept of it. */
 export interface LookAsk<Kept> {
-  readonly asks: readonly CallAsk[];
-  readonly followUp?: FollowUp;
+  readonly asksOf: (host: string) => readonly CallAsk[];
+  readonly followUpOf?: (host: string) => FollowUp;
   /** Of one answer, in bytes; at most as many hosts as are asked at once hold one. */
   readonly mostBytes?: number;
   /** `looked` is null when the command was ended before anything true could be said. */
@@ -40,7 +40,7 @@ export async function runLooks<Kept>(
   operator: Operator,
   ready: Ready,
   flags: Pick<DispatchFlags, "json" | "connectTimeout" | "timeout">,
-  { asks, followUp, mostBytes = MOST_ANSWER_BYTES, keep }: LookAsk<Kept>,
+  { asksOf, followUpOf, mostBytes = MOST_ANSWER_BYTES, keep }: LookAsk<Kept>,
 ): Promise<LookedAll<Kept>> {
   const kept = new Map<string, Kept>();
   const ports = {
@@ -61,8 +61,9 @@ export async function runLooks<Kept>(
     ready,
     { json: flags.json, atOnce: MOST_AT_ONCE },
     async (host, signal) => {
-      const looked = await look(ports, host, asks, limits, signal, followUp);
-      kept.set(host.host, keep(host.host, looked));
+      const { host: id } = host;
+      const looked = await look(ports, host, asksOf(id), limits, signal, followUpOf?.(id));
+      kept.set(id, keep(id, looked));
       return looked?.proof ?? null;
     },
   );

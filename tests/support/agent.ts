@@ -21,6 +21,7 @@ import { serve } from "../../lib/host/serve.ts";
 import { defineMutation, type Operation } from "../../lib/operation/operation.ts";
 import { http1Upstream } from "../../lib/relay/http1.ts";
 import { type Agent, startAgent } from "../../roles/agent/agent.ts";
+import type { RunProcess } from "../../lib/core/process.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { ServesHost } from "../../roles/agent/serves_host.ts";
 import type { HostServes } from "../../roles/agent/changes.ts";
@@ -113,6 +114,8 @@ export async function startAgentRig(
     readonly roles?: readonly string[];
     readonly trusted?: boolean;
     readonly serves?: HostServes;
+    /** Stands in for starting programs. */
+    readonly run?: RunProcess;
     readonly openServes?: () => Promise<ServesHost | Refusal>;
     readonly openBenchmarkJournal?: OpenBenchmarkJournal;
   } = {},
@@ -145,7 +148,12 @@ export async function startAgentRig(
     random: systemRandom,
     remarks,
     build: { name: "a", version: "0", build_digest: null, deno: "0", platform: "linux-x86_64" },
-    facts: { run: runProcess, files: systemFiles, clock: systemClock, os: Deno.build.os },
+    facts: {
+      run: settings.run ?? runProcess,
+      files: systemFiles,
+      clock: systemClock,
+      os: Deno.build.os,
+    },
     readPlain: readPlainFile,
     upstream: http1Upstream(tcpDial, systemClock),
     tryLock,

@@ -54,8 +54,8 @@ export function capabilityCommand(operator: Operator) {
         : await expectedServes(operator, home, index.fleet);
       if ("kind" in expected) return reportFailure(this, expected, flags.json);
       const { dispatched, kept } = await runLooks<HostTold>(this, operator, ready, flags, {
-        asks: CAPABILITY_ASKS,
-        followUp: proofsOf(only),
+        asksOf: () => CAPABILITY_ASKS,
+        followUpOf: () => proofsOf(only),
         keep: (host, looked) => hostTold(host, index.hosts.get(host), looked),
       });
       const asked = new Set(ready.plan.hosts.map(({ host }) => host));
