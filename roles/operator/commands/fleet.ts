@@ -35,9 +35,10 @@ import {
 } from "../fleet_table.ts";
 import type { Operator } from "../operator.ts";
 import { driftCommand } from "./fleet_drift.ts";
+import { reportCommand } from "./fleet_report.ts";
 import { runLooks } from "../look.ts";
 import { readAsk } from "../one_host.ts";
-import { reportOutcomes } from "../outcome_report.ts";
+import { type Also, reportOutcomes } from "../outcome_report.ts";
 import { reportFailure } from "../report.ts";
 import { WATCH_FLAG, watched } from "../watch.ts";
 import { readSeen, type Seen, sightingOf, withAdoption, writeSeen } from "../seen.ts";
@@ -48,50 +49,56 @@ const IDENTITY = "node.identity";
 export function fleetRoutes(operator: Operator) {
   return buildRouteMap({
     routes: {
-      status: fleetCommand(operator, {
-        brief: "Say how every host is, and how old what is known is",
-        more:
-          "A host that does not answer keeps the row it had when it was last seen, with its age.\n" +
-          "TOPOLOGY compares the fingerprint the agent was set up from with the one read here.\n" +
-          "ADOPTION is how fresh the host's software is: fresh, aging, stale, or unknown, which is\n" +
-          "not no. KNOWN GOOD is the revision proven last, BOOT whether one is pending, REFUSED what\n" +
-          "was refused or failed last. What a host said before is marked `was`. Ages are by the clock of\n" +
-          "the host; CLOCK says how far that is from ours.",
-        name: "status",
-        asks: [readAsk(IDENTITY, {}), readAsk(CANDIDATES_STATUS, {})],
-        headings: [
-          "host",
-          "outcome",
-          "seen",
-          "version",
-          "up",
-          "clock",
-          "running",
-          "topology",
-          "adoption",
-          "known good",
-          "boot",
-          "refused",
-          "why",
-        ],
-        cells: statusCells,
-        adoption: true,
-      }),
-      versions: fleetCommand(operator, {
-        brief: "Say which software runs on every host, and who is behind",
-        more:
-          "The newest version that any host runs is the measure; a host that was not seen is unknown.",
-        name: "versions",
-        asks: [],
-        headings: ["host", "outcome", "seen", "version", "build", "verdict", "catalogue", "why"],
-        cells: versionCells,
-        adoption: false,
-      }),
+      status: fleetCommand(operator, STATUS),
+      versions: fleetCommand(operator, VERSIONS),
       drift: driftCommand(operator),
+      report: reportCommand(operator),
     },
     docs: { brief: "Look at every host at once" },
   });
 }
+
+/** `fleet status`. */
+const STATUS: View = {
+  brief: "Say how every host is, and how old what is known is",
+  more: "A host that does not answer keeps the row it had when it was last seen, with its age.\n" +
+    "TOPOLOGY compares the fingerprint the agent was set up from with the one read here.\n" +
+    "ADOPTION is how fresh the host's software is: fresh, aging, stale, or unknown, which is\n" +
+    "not no. KNOWN GOOD is the revision proven last, BOOT whether one is pending, REFUSED what\n" +
+    "was refused or failed last. What a host said before is marked `was`. Ages are by the clock of\n" +
+    "the host; CLOCK says how far that is from ours.",
+  name: "status",
+  asks: [readAsk(IDENTITY, {}), readAsk(CANDIDATES_STATUS, {})],
+  headings: [
+    "host",
+    "outcome",
+    "seen",
+    "version",
+    "up",
+    "clock",
+    "running",
+    "topology",
+    "adoption",
+    "known good",
+    "boot",
+    "refused",
+    "why",
+  ],
+  cells: statusCells,
+  adoption: true,
+};
+
+/** `fleet versions`. */
+const VERSIONS: View = {
+  brief: "Say which software runs on every host, and who is behind",
+  more:
+    "The newest version that any host runs is the measure; a host that was not seen is unknown.",
+  name: "versions",
+  asks: [],
+  headings: ["host", "outcome", "seen", "version", "build", "verdict", "catalogue", "why"],
+  cells: versionCells,
+  adoption: false,
+};
 
 interface View {
   readonly brief: string;
@@ -146,11 +153,22 @@ function fleetCommand(operator: Operator, view: View) {
   });
 }
 
+/** Asks every host how it is, once. */
+export function lookAtStatus(
+  context: ProgramContext,
+  operator: Operator,
+  flags: DispatchFlags & { readonly target: Target },
+  also: Also,
+): Promise<void> {
+  return lookOnce(context, operator, STATUS, { ...flags, sort: "problems" }, also);
+}
+
 async function lookOnce(
   context: ProgramContext,
   operator: Operator,
   view: View,
   flags: FleetViewFlags,
+  also: Also = () => {},
 ): Promise<void> {
   const ready = await prepareDispatch(operator, flags, flags.target);
   if (ready.kind !== "ready") return reportFailure(context, ready, flags.json);
@@ -167,6 +185,7 @@ async function lookOnce(
   if (remark !== null) context.terminal.err(`${remark}\n`);
   reportOutcomes(context, dispatched, {
     ...flags,
+    also,
     show: () => "",
     whole: () => {
       const now = operator.ports.clock.now();
