@@ -69,6 +69,17 @@ export async function signEvidence(
 }
 
 /**
+ * The keys that a file of signatures over the document `digest` names; none when it is not readable, or
+ * is over another. Whether they are good is not checked.
+ */
+export function signersOf(signature: Uint8Array, digest: string): readonly string[] {
+  const read = readJson(signature, { bytes: MOST_SIGNATURE_BYTES, depth: 4, values: 256 });
+  const shaped = read.kind === "ok" ? signatureShape.safeParse(read.value) : null;
+  if (shaped?.success !== true || shaped.data.digest !== digest) return [];
+  return shaped.data.signatures.map(({ keyid }) => keyid);
+}
+
+/**
  * Checks the file beside `document`. Each signature of a key that is trusted has to be good, or none
  * counts; `now` is in milliseconds since the epoch.
  */

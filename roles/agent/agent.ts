@@ -38,8 +38,10 @@ import { Bench } from "./benchmarks/bench.ts";
 import { BenchmarkStore, type OpenBenchmarkJournal } from "./benchmarks/store.ts";
 import { benchmarkOperations } from "./operations/benchmarks.ts";
 import { candidateOperations } from "./operations/candidates.ts";
+import { configInstallOperation } from "./operations/config_install.ts";
 import { configOperations } from "./operations/config.ts";
 import { type DigestParts, digestsOperation } from "./operations/digests.ts";
+import { knownCredentials } from "./known_credentials.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
 import { tokenOperations } from "./operations/tokens.ts";
@@ -205,6 +207,8 @@ function listen(
     router: changes.client,
     lockPath: within(config.state, "benchmarks.lock"),
   });
+  const { roles } = config;
+  const places = { roots: config.config.roots, roles, read: ports.readPlain };
   const catalogue: Catalogue = Catalogue.for(config.roles, [
     ...nodeOperations({
       node: config.node,
@@ -224,10 +228,14 @@ function listen(
       cancel: (id) => runner.cancel(id),
       isLive: (id) => runner.isLive(id),
     }),
-    ...configOperations({
-      roots: config.config.roots,
-      roles: config.roles,
-      read: ports.readPlain,
+    ...configOperations(places, () => knownCredentials(config, ports.facts.files)),
+    configInstallOperation({
+      ...{ node: config.node, topology, places, state: config.state, clock },
+      named: { topology: config.serves?.topology, serves: config.serves?.manifest },
+      files: ports.facts.files,
+      directories: ports.directories,
+      tryLock: ports.tryLock,
+      change: changes.live,
     }),
     digestsOperation(digestParts(config, ports, changes)),
     ...tokenOperations({

@@ -7,11 +7,13 @@
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
 import { auditRoutes } from "./commands/audit.ts";
+import { benchmarksRoutes } from "./commands/benchmarks.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
 import { capabilityCommand } from "./commands/capability.ts";
 import { configRoutes } from "./commands/config.ts";
 import { dashboardCommand } from "./commands/dashboard.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { evidenceRoutes } from "./commands/evidence.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
 import { homeRoutes } from "./commands/home.ts";
 import { modeRoutes } from "./commands/mode.ts";
@@ -43,6 +45,8 @@ export function operatorApp(operator: Operator) {
         mode: modeRoutes(operator),
         promote: promoteRoutes(operator),
         config: configRoutes(operator),
+        evidence: evidenceRoutes(operator),
+        benchmarks: benchmarksRoutes(operator),
         tokens: tokensRoutes(operator),
         bootstrap: bootstrapRoutes(operator),
         dashboard: dashboardCommand(operator),

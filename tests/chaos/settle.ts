@@ -208,7 +208,8 @@ class Round {
   /** A good candidate is adopted and proven. */
   async #adopts(): Promise<string | null> {
     const { world } = this.#parts;
-    const published = await world.publish(this.#host, `last${this.#host.replace("-", "")}`, "good");
+    const rev = `last${this.#host.replace("-", "")}`;
+    const published = await world.publish(this.#host, rev, "good");
     await this.#mutate("candidates.resume", {});
     const before = await world.adoption(this.#host);
     return await until(

@@ -31,6 +31,8 @@ export interface WalkOptions {
   /** Between two turns of an adopter's timers, in milliseconds. */
   readonly timerMs: number;
   readonly say: (text: string) => void;
+  /** Called when clients and operators are gone, before anything is put right. */
+  readonly beforeSettling?: () => Promise<void>;
 }
 
 /** Walks. */
@@ -79,9 +81,10 @@ export async function walk(world: World, plan: Walk, options: WalkOptions): Prom
   stop.abort();
   await Promise.all(timers);
   await load.stop();
-  await watch.stop();
+  await options.beforeSettling?.();
   say(`${load.transcripts.length} requests, ${asks.asks.length} asks; settling`);
   const settled = await settle({ world, asks, operators, words, seed: plan.seed, say });
+  await watch.stop();
   await askAgain(world, asks);
   const all = [
     ...canaries,

@@ -7,10 +7,11 @@
  */
 
 import assert from "node:assert/strict";
+import type { Document } from "../../lib/evidence/document.ts";
 import type { Evidence } from "../../lib/evidence/evidence_shape.ts";
 import { parityOf, writeParity } from "../../lib/evidence/parity.ts";
 import { DEFAULT_THRESHOLDS } from "../../lib/evidence/parity_shape.ts";
-import { derivedFiles, type Document } from "../../lib/evidence/publication.ts";
+import { derivedFiles } from "../../lib/evidence/publication.ts";
 import type { AnswerRecord } from "../../lib/evidence/record.ts";
 import {
   laptopEvidence,

@@ -25,6 +25,7 @@ import type { RunProcess } from "../../lib/core/process.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { ServesHost } from "../../roles/agent/serves_host.ts";
 import type { HostServes } from "../../roles/agent/changes.ts";
+import type { OpenBenchmarkJournal } from "../../roles/agent/benchmarks/store.ts";
 import { readClients } from "../../roles/agent/clients.ts";
 import { readConfig } from "../../roles/agent/config.ts";
 
@@ -116,6 +117,7 @@ export async function startAgentRig(
     /** Stands in for starting programs. */
     readonly run?: RunProcess;
     readonly openServes?: () => Promise<ServesHost | Refusal>;
+    readonly openBenchmarkJournal?: OpenBenchmarkJournal;
   } = {},
 ): Promise<AgentRig> {
   const { openServes } = settings;
@@ -157,7 +159,7 @@ export async function startAgentRig(
     tryLock,
     directories: systemDirectories,
     openJournal,
-    openBenchmarkJournal: openJournal,
+    openBenchmarkJournal: settings.openBenchmarkJournal ?? openJournal,
     serves: settings.serves ?? null,
     openServes: openServes ?? (() => Promise.resolve(refuse("serves_not_configured", "none here"))),
     env: {},

@@ -11,7 +11,7 @@
 import { fileURLToPath } from "node:url";
 import { type Role, roleWords } from "../../support/role_process.ts";
 import { commandPath } from "../../../scripts/needs.ts";
-import { type Engine, MODELS, PORTS } from "../fleet.ts";
+import { type Engine, MODELS, PORTS, unitOf } from "../fleet.ts";
 import { mountDisk } from "./disk.ts";
 import type { Address } from "./network.ts";
 import {
@@ -116,7 +116,7 @@ export class Host {
       : {};
     const env = { ...plainEnv(), ...skewed };
     const engine = (program: Engine): Unit => ({
-      name: `anvil-${program}.service`,
+      name: unitOf(name, program),
       program,
       argv: [
         ...[Deno.execPath(), "run", "--no-config", "--no-lock", "--no-remote", "--quiet"],
@@ -129,7 +129,7 @@ export class Host {
       model: MODELS[program],
     });
     const role = async (program: "router" | "agent", file: string): Promise<Unit> => ({
-      name: `anvil-${program}.service`,
+      name: unitOf(name, program),
       program,
       argv: [Deno.execPath(), ...await roleWords(program, folder), "run", file],
       env,
@@ -150,6 +150,7 @@ export class Host {
       "trust.json": parts.trust,
       "router.token": parts.secrets.admin,
       "serves.toml": servesText(
+        name,
         folder,
         engines.map(({ program, argv }) => ({ name: program as Engine, argv })),
       ),
@@ -166,7 +167,7 @@ export class Host {
   /** Starts what runs outside of any mode. */
   async boot(): Promise<void> {
     for (const program of ["chat", "embed", "router", "agent"]) {
-      await this.supervisor.start(`anvil-${program}.service`);
+      await this.supervisor.start(unitOf(this.name, program));
     }
   }
 

@@ -20,7 +20,7 @@ export const SYSTEMD_RUN =
 
 /** There is no journal here; the last lines of a unit's log are what there is. */
 export function journalctlScript(folder: string): string {
-  return "#!/bin/sh\nfor word; do case $word in --unit=anvil-*) unit=${word#--unit=anvil-};; esac; " +
+  return "#!/bin/sh\nfor word; do case $word in --unit=anvil-*) unit=${word#--unit=anvil-*-*-};; esac; " +
     `done\nexec tail -n 50 "${folder}/logs/\${unit%.service}.log"\n`;
 }
 

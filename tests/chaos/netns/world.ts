@@ -7,9 +7,9 @@
 
 import type { AdoptionSample } from "../facts.ts";
 import type { Fault } from "../fault.ts";
-import { IMPOSTOR, MODELS, PORTS } from "../fleet.ts";
+import { IMPOSTOR, MODELS, PORTS, unitOf } from "../fleet.ts";
 import { elapsed, pause } from "../time.ts";
-import type { Canary, Candidate, Memory, Records, World } from "../world.ts";
+import type { At, Canary, Candidate, Memory, Records, World } from "../world.ts";
 import { clearDisk, fillDisk, recordsBelow, tearTail } from "./disk.ts";
 import { Host, plainEnv } from "./host.ts";
 import { type Address, makeFast, makeNetwork, makeSlow, pidsIn, setCable } from "./network.ts";
@@ -112,6 +112,9 @@ export class NetnsWorld implements World {
     await world.#makeGateway(addresses);
     await publisher.serve();
     for (const host of hosts.values()) await host.boot();
+    for (const name of options.hosts) {
+      for (const at of [world.admin(name), world.agent(name)]) await listens(at);
+    }
     return world;
   }
 
@@ -124,7 +127,7 @@ export class NetnsWorld implements World {
       case "kill": {
         const host = this.#host(fault.host);
         if (fault.program === "adopter") return await this.#killAdopter(fault.host);
-        const unit = `anvil-${fault.program}.service`;
+        const unit = unitOf(fault.host, fault.program);
         await host.supervisor.kill(unit);
         return () => host.supervisor.mend(unit);
       }
@@ -132,7 +135,7 @@ export class NetnsWorld implements World {
         return await this.#tear(fault);
       case "swap": {
         const { supervisor } = this.#host(fault.host);
-        const unit = `anvil-${fault.program}.service`;
+        const unit = unitOf(fault.host, fault.program);
         // Somebody starts the wrong one where one was running; else there is nothing to swap.
         if (await supervisor.kill(unit)) await supervisor.start(unit, IMPOSTOR);
         return () => supervisor.mend(unit);
@@ -178,7 +181,7 @@ export class NetnsWorld implements World {
       await host.setClock(0);
       await makeFast(host.name).catch(() => {});
       for (const program of ["router", "agent", ...Object.keys(MODELS)]) {
-        await host.supervisor.mend(`anvil-${program}.service`);
+        await host.supervisor.mend(unitOf(host.name, program));
       }
     }
   }
@@ -242,7 +245,7 @@ export class NetnsWorld implements World {
     };
     for (const { name, supervisor } of this.#hosts.values()) {
       for (const program of ["router", "agent"]) {
-        await look(name, program, supervisor.pid(`anvil-${program}.service`));
+        await look(name, program, supervisor.pid(unitOf(name, program)));
       }
     }
     await look(PUBLISHER.name, "publisher", this.#publisher.pid);
@@ -325,7 +328,7 @@ export class NetnsWorld implements World {
 
   async #tear(fault: Extract<Fault, { kind: "torn_tail" }>): Promise<() => Promise<void>> {
     const host = this.#host(fault.host);
-    const unit = `anvil-${fault.program}.service`;
+    const unit = unitOf(fault.host, fault.program);
     if (fault.program === "adopter") await this.#killAdopter(fault.host);
     else await host.supervisor.kill(unit);
     for (const path of await recordsBelow(`${host.folder}/disk/${fault.program}`)) {
@@ -358,6 +361,19 @@ async function adoptionOf(host: string, folder: string): Promise<AdoptionSample>
     proven: digest(summary?.proven?.path),
     current: current === null ? null : current.trim(),
   };
+}
+
+/** Waits until somebody listens there; a busy machine takes its time. */
+async function listens({ hostname, port }: At): Promise<void> {
+  for (let turn = 0; turn < 600; turn++) {
+    try {
+      (await Deno.connect({ hostname, port })).close();
+      return;
+    } catch {
+      await pause(200);
+    }
+  }
+  throw new Error(`nobody listens on ${hostname}:${port} after two minutes`);
 }
 
 /** Processes of an adopter in a namespace, whoever started them. */
