@@ -4,6 +4,7 @@
  * @module
  */
 
+import { OUTCOMES } from "../../lib/dispatch/outcome.ts";
 import type { Paint } from "../../lib/terminal/table.ts";
 import { skewText } from "./commands/node.ts";
 import { compareVersions, type FleetRow } from "./fleet_table.ts";
@@ -97,7 +98,7 @@ export function summaryText(rows: readonly FleetRow[], shown: number): string {
   const skewed = of("skewed").map(({ host, skewMs }) => `${host} ${skewText(skewMs ?? 0)}`);
   const parts = [
     `${rows.length} ${rows.length === 1 ? "host" : "hosts"}: ` +
-    [...outcomes].sort(([, left], [, right]) => right - left)
+    [...outcomes].sort(([left], [right]) => placeOf(left) - placeOf(right))
       .map(([word, count]) => `${count} ${word}`).join(", "),
     ...(of("stale").length === 0 ? [] : [`${of("stale").length} stale`]),
     ...(of("pending").length === 0 ? [] : [`${of("pending").length} with a boot pending`]),
@@ -105,6 +106,10 @@ export function summaryText(rows: readonly FleetRow[], shown: number): string {
     ...(shown === rows.length ? [] : [`${shown} shown`]),
   ];
   return `${parts.join("; ")}\n`;
+}
+
+function placeOf(outcome: string): number {
+  return (OUTCOMES as readonly string[]).indexOf(outcome);
 }
 
 function namesOf(names: readonly string[]): string {
