@@ -132,5 +132,7 @@ export class Operators {
 /** What was said, in a word. */
 export function wordOf(said: Said | null): string {
   if (said === null) return "no answer";
-  return said.status === 200 ? "done" : `${said.status} ${said.body["code"]}`;
+  if (said.status === 200) return "done";
+  const detail = said.status < 500 ? "" : ` (${String(said.body["detail"]).slice(0, 120)})`;
+  return `${said.status} ${said.body["code"]}${detail}`;
 }

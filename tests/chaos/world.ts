@@ -78,6 +78,8 @@ export interface World extends AsyncDisposable {
   publish(host: string, rev: string, candidate: Candidate): Promise<string>;
   /** One turn of the adopter's timers on a host. */
   adopterTurn(host: string): Promise<void>;
+  /** `anvil-adopter` on a host, by a person: how it exited. */
+  adopter(host: string, ...args: readonly string[]): Promise<number>;
   adoption(host: string): Promise<AdoptionSample>;
   /** `anvil-operator` on the gateway: how it exited. */
   operator(...args: readonly string[]): Promise<number>;

@@ -44,8 +44,8 @@ export class NetnsWorld implements World {
   readonly #cgroup: string;
   readonly #server: Deno.HttpServer<Deno.UnixAddr>;
   readonly #children = new Set<Deno.ChildProcess>();
-  /** The adopter that runs now, by host. */
-  readonly #adopters = new Map<string, Deno.ChildProcess>();
+  /** Commands of the gateway that run now. */
+  readonly #operators = new Set<Deno.ChildProcess>();
   /** Cables that are out. */
   readonly #out = new Set<string>();
   #gatewayGone = false;
@@ -146,7 +146,7 @@ export class NetnsWorld implements World {
       case "gateway_gone":
         this.#gatewayGone = true;
         await this.#cable(GATEWAY.name, false);
-        for (const child of this.#children) child.kill("SIGKILL");
+        for (const child of this.#operators) child.kill("SIGKILL");
         return async () => {
           await this.#cable(GATEWAY.name, true);
           this.#gatewayGone = false;
@@ -192,15 +192,16 @@ export class NetnsWorld implements World {
 
   async adopterTurn(host: string): Promise<void> {
     for (const verb of ["offer", "stage", "adopt"]) {
-      if (this.#adopters.has(host)) return;
-      const command = this.#host(host)
-        .command("adopter", verb, "--timer", "--config", "adopter.toml");
-      const child = command.spawn();
-      this.#adopters.set(host, child);
-      const { code } = await child.status;
-      this.#adopters.delete(host);
-      if (code !== 0) return;
+      if (await this.adopter(host, verb, "--timer") !== 0) return;
     }
+  }
+
+  async adopter(host: string, ...args: readonly string[]): Promise<number> {
+    const child = this.#host(host).command("adopter", ...args, "--config", "adopter.toml").spawn();
+    this.#children.add(child);
+    const { code } = await child.status;
+    this.#children.delete(child);
+    return code;
   }
 
   async adoption(host: string): Promise<AdoptionSample> {
@@ -225,9 +226,9 @@ export class NetnsWorld implements World {
       stdout: "null",
       stderr: "null",
     }).spawn();
-    this.#children.add(child);
+    this.#operators.add(child);
     const { code } = await child.status;
-    this.#children.delete(child);
+    this.#operators.delete(child);
     return code;
   }
 
@@ -274,7 +275,7 @@ export class NetnsWorld implements World {
       await host.supervisor.close();
     }
     await this.#publisher.kill();
-    for (const child of [...this.#children, ...this.#adopters.values()]) {
+    for (const child of [...this.#children, ...this.#operators]) {
       child.kill("SIGKILL");
       await child.status;
     }
