@@ -135,3 +135,35 @@ program=$root/generations/$digest/bin/anvil-$role
 [ -x "$program" ] || fail "the current generation has no anvil-$role"
 exec "$program" "$@"
 `;
+
+/** `launch\\anvil.cmd`: the same for Windows. Whatever stands behind the role goes on as it is. */
+export const STABLE_CMD_LAUNCHER = [
+  "@echo off",
+  "rem anvil ROLE [ARGUMENTS]: starts a role of the current generation. Lies in the store's root, beside",
+  "rem `current` and `generations`, is put there once and never replaced by an update.",
+  "setlocal DisableDelayedExpansion",
+  "set ROLE=",
+  "set REST=",
+  'for /f "tokens=1,*" %%a in ("%*") do (',
+  '  set "ROLE=%%a"',
+  '  set "REST=%%b"',
+  ")",
+  "if not defined ROLE goto usage",
+  'for /f "delims=abcdefghijklmnopqrstuvwxyz-" %%c in ("%ROLE%") do goto usage',
+  "set DIGEST=",
+  'if exist "%~dp0current" for /f "usebackq delims=" %%d in ("%~dp0current") do set "DIGEST=%%d"',
+  "if not defined DIGEST goto none",
+  'for /f "delims=0123456789abcdef" %%c in ("%DIGEST%") do goto none',
+  'if not exist "%~dp0generations\\%DIGEST%\\bin\\anvil-%ROLE%.cmd" goto absent',
+  '"%~dp0generations\\%DIGEST%\\bin\\anvil-%ROLE%.cmd" %REST%',
+  "exit /b %ERRORLEVEL%",
+  ":usage",
+  "echo usage: anvil ROLE [ARGUMENTS] 1>&2",
+  "exit /b 2",
+  ":none",
+  "echo anvil: `current` names no generation; next: install one 1>&2",
+  "exit /b 1",
+  ":absent",
+  "echo anvil: the current generation has no anvil-%ROLE% 1>&2",
+  "exit /b 1",
+].map((line) => `${line}\r\n`).join("");

@@ -41,6 +41,9 @@ const SHARED = [
 /** Of lib/host: what a file that a person names can be refused with. */
 const OF_FILES = ["file_unreadable", "file_too_large"];
 
+/** Of lib/host: why the dashboard cannot listen. */
+const OF_LISTENING = ["port_in_use", "listen_denied", "listen_failed"];
+
 function matches(text: string, pattern: RegExp): string[] {
   return [...text.matchAll(pattern)].map((match) => match[1] ?? "");
 }
@@ -58,6 +61,7 @@ async function printed(): Promise<ReadonlySet<string>> {
     ...RULES.flatMap(({ codes }) => codes),
     ...broken.trimEnd().split("\n").map((line) => line.split(" ").at(-1) ?? ""),
     ...OF_FILES,
+    ...OF_LISTENING,
   ].filter((code) => !NOT_CODES.includes(code)));
 }
 
