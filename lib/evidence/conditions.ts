@@ -18,7 +18,10 @@ export type PublishFault =
 
 /** What is said of a measurement's conditions, availability first; never empty. */
 export function conditionsText(
-  { host, conditions }: Pick<Evidence, "host" | "conditions">,
+  { host, conditions }: {
+    readonly host: Pick<Evidence["host"], "availability">;
+    readonly conditions: Conditions | null;
+  },
 ): string {
   const stated = conditions === null ? "conditions not observed" : statedText(conditions);
   return `${host.availability}; ${stated}`;

@@ -106,7 +106,7 @@ export async function readNamed(
         "fetch it again from where it was measured",
     );
   }
-  const read = readJson(bytes, { bytes: most, depth: 16, values: 200_000 });
+  const read = readJson(bytes, { bytes: most, depth: 16, values: 4_000_000 });
   return read.kind === "refused"
     ? bad(read.code, read.detail)
     : { kind: "ok", model: { digest, body: read.value } };

@@ -19,7 +19,7 @@ import {
 /** What the first key of a document says. */
 export const PARITY_SCHEMA = "parity/v1";
 /** No document is larger, in bytes. */
-export const MOST_PARITY_BYTES = 16 * 1024 * 1024;
+export const MOST_PARITY_BYTES = 64 * 1024 * 1024;
 
 const share = z.number().min(0).max(1);
 const nats = z.number().min(-1e10).max(1e10);

@@ -14,26 +14,9 @@
 import { canonicalJson, type Json } from "../core/canonical_json.ts";
 import { type Refusal, refuse } from "../core/refusal.ts";
 import { conditionsText, type PublishFault, refusePublication } from "./conditions.ts";
-import type { Evidence } from "./evidence_shape.ts";
+import type { Document } from "./document.ts";
 import { parityChart } from "./parity_chart.ts";
-import type { Parity } from "./parity_shape.ts";
 import { publicationPage } from "./publication_page.ts";
-
-/** One document, of either kind. */
-export type Document =
-  | {
-    readonly kind: "evidence";
-    readonly digest: string;
-    readonly body: Evidence;
-    /** Ids of the keys that its file of signatures names; whether they are good is not said. */
-    readonly signed: readonly string[];
-  }
-  | {
-    readonly kind: "parity";
-    readonly digest: string;
-    readonly body: Parity;
-    readonly signed: readonly string[];
-  };
 
 /** Why a document may not be published; null when it may. */
 export function refuseDocument(document: Document): Refusal<PublishFault> | null {

@@ -8,11 +8,11 @@
 
 import { canonicalJson, type Json } from "../core/canonical_json.ts";
 import { conditionsText } from "./conditions.ts";
+import type { Document } from "./document.ts";
 import type { Distribution, Evidence } from "./evidence_shape.ts";
 import { markdownText, shortened } from "./markup.ts";
 import { divergenceText, VERDICTS } from "./parity_text.ts";
 import type { Parity } from "./parity_shape.ts";
-import type { Document } from "./publication.ts";
 
 type Measured = Extract<Document, { kind: "evidence" }>;
 type Compared = Extract<Document, { kind: "parity" }>;

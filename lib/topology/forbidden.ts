@@ -217,10 +217,17 @@ function faultOfText(text: string, key: PropertyKey | undefined): [string, strin
     : null;
 }
 
-function secretIn(text: string): string | null {
+/** What a text looks like that may not be shown; null when it does not. */
+export function secretIn(text: string): string | null {
   if (text.length < 8) return null;
   const reading = folded(text);
   return [...SECRET_SHAPES, ASSIGNMENT].find(({ pattern }) => pattern.test(reading))?.what ?? null;
+}
+
+/** The same for a line of a file, in which a key and its value stand side by side. */
+export function shapeIn(line: string): string | null {
+  const reading = folded(line);
+  return SECRET_SHAPES.find(({ pattern }) => pattern.test(reading))?.what ?? null;
 }
 
 /** `text` with a mask in place of everything that has the shape of a secret. */
@@ -235,12 +242,11 @@ export function maskSecretShapes(text: string): string {
 /** Lines of any text that hold something with the shape of a secret. */
 export function findSecretLines(text: string): readonly Problem[] {
   return text.split("\n").flatMap((line, index) => {
-    const reading = folded(line.slice(0, LONGEST_TEXT));
-    const shape = SECRET_SHAPES.find(({ pattern }) => pattern.test(reading));
-    return shape === undefined ? [] : [{
+    const what = shapeIn(line.slice(0, LONGEST_TEXT));
+    return what === null ? [] : [{
       path: "$",
       code: "secret_value",
-      message: `holds what looks like ${shape.what}; remove it, and replace it where it is used`,
+      message: `holds what looks like ${what}; remove it, and replace it where it is used`,
       line: index + 1,
     }];
   });

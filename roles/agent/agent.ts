@@ -17,7 +17,7 @@ import type { ReadPlainFile } from "../../lib/core/plain_file.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { Remarks } from "../../lib/core/remarks.ts";
 import type { Build } from "../../lib/core/version.ts";
-import { within } from "../../lib/host/paths.ts";
+import { userId, within } from "../../lib/host/paths.ts";
 import { type Database, openDatabase } from "../../lib/host/sqlite.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
 import { type Audit, openAudit } from "../../lib/operation/audit.ts";
@@ -38,7 +38,10 @@ import { Bench } from "./benchmarks/bench.ts";
 import { BenchmarkStore, type OpenBenchmarkJournal } from "./benchmarks/store.ts";
 import { benchmarkOperations } from "./operations/benchmarks.ts";
 import { candidateOperations } from "./operations/candidates.ts";
+import { configInstallOperation } from "./operations/config_install.ts";
 import { configOperations } from "./operations/config.ts";
+import { type DigestParts, digestsOperation } from "./operations/digests.ts";
+import { knownCredentials } from "./known_credentials.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
 import { tokenOperations } from "./operations/tokens.ts";
@@ -143,6 +146,39 @@ export async function startAgent(config: AgentConfig, ports: AgentPorts): Promis
   };
 }
 
+/** What `config.digests` looks at, as agent.toml names it. */
+function digestParts(
+  { config, state, auth, router, adopter }: AgentConfig,
+  { facts, readPlain, directories, build }: AgentPorts,
+  changes: Changes,
+): DigestParts {
+  const ofUser = router?.supervisor === "systemd-user";
+  const named = router?.unit !== undefined && router.supervisor !== "launchd" ? [router.unit] : [];
+  return {
+    files: {
+      roots: config.roots,
+      own: [auth.clients, router?.token_file].filter((path) => path !== undefined),
+      except: [state],
+      read: readPlain,
+      directories,
+    },
+    units: {
+      run: facts.run,
+      os: facts.os,
+      scope: ofUser ? "--user" : "--system",
+      env: ofUser ? { XDG_RUNTIME_DIR: `/run/user/${userId() ?? 0}` } : {},
+    },
+    named,
+    programs: {
+      run: facts.run,
+      build,
+      router: router?.program ?? null,
+      adopter: adopter?.program ?? null,
+      client: changes.router,
+    },
+  };
+}
+
 function listen(
   config: AgentConfig,
   ports: AgentPorts,
@@ -171,6 +207,8 @@ function listen(
     router: changes.client,
     lockPath: within(config.state, "benchmarks.lock"),
   });
+  const { roles } = config;
+  const places = { roots: config.config.roots, roles, read: ports.readPlain };
   const catalogue: Catalogue = Catalogue.for(config.roles, [
     ...nodeOperations({
       node: config.node,
@@ -190,11 +228,16 @@ function listen(
       cancel: (id) => runner.cancel(id),
       isLive: (id) => runner.isLive(id),
     }),
-    ...configOperations({
-      roots: config.config.roots,
-      roles: config.roles,
-      read: ports.readPlain,
+    ...configOperations(places, () => knownCredentials(config, ports.facts.files)),
+    configInstallOperation({
+      ...{ node: config.node, topology, places, state: config.state, clock },
+      named: { topology: config.serves?.topology, serves: config.serves?.manifest },
+      files: ports.facts.files,
+      directories: ports.directories,
+      tryLock: ports.tryLock,
+      change: changes.live,
     }),
+    digestsOperation(digestParts(config, ports, changes)),
     ...tokenOperations({
       clock,
       files: ports.facts.files,

@@ -16,6 +16,7 @@ import type { Remarks } from "../../lib/core/remarks.ts";
 import { within } from "../../lib/host/paths.ts";
 import type { Operation } from "../../lib/operation/operation.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
+import { keepCopy } from "../../lib/serves/machines/dated_copy.ts";
 import { Conductor } from "../../lib/serves/machines/conductor.ts";
 import type { ServeHands } from "../../lib/serves/machines/ports.ts";
 import { type RouterClient, routerClient } from "../../lib/serves/machines/router_client.ts";
@@ -57,6 +58,8 @@ export interface ChangesPorts {
 /** Changes of one host, opened. */
 export interface Changes {
   readonly operations: readonly Operation[];
+  /** How the router of this host is asked; null when the agent knows none. */
+  readonly router: RouterClient | null;
   /** The change that is worked on now; null when there is none. */
   readonly live: () => string | null;
   /** The router's admin listener; null where agent.toml names no router. */
@@ -77,6 +80,11 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
     files,
     openJournal: ports.openJournal,
     routerConfig: config.router?.config ?? null,
+    backup: async (text) => {
+      const root = within(config.state, "backups");
+      const kept = await keepCopy({ ...ports, root }, "router.toml", text);
+      return kept.kind === "refused" ? kept : null;
+    },
   });
   const router = client === null ? null : routerOf(config, ports, client, store);
   const conductor = new Conductor({
@@ -100,6 +108,7 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
       ...modeOperations(parts),
       ...promotionOperations(parts),
     ],
+    router: client,
     live: () => conductor.live,
     client,
     resume: async () => {

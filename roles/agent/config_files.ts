@@ -15,6 +15,8 @@ import type { ReadPlainFile } from "../../lib/core/plain_file.ts";
 import { readToml } from "../../lib/document/toml.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import { findForbidden, findSecretLines } from "../../lib/topology/forbidden.ts";
+import { findSecretPlaces, MOST_LINE, type SecretPlace } from "../../lib/topology/secret_places.ts";
+import { textOf } from "../../lib/credential/roster_file.ts";
 import { SERVING_HOSTS, WITH_ROUTER } from "./host_roles.ts";
 
 interface ConfigFile {
@@ -43,8 +45,6 @@ export const CONFIG_KINDS = Object.keys(CONFIG_FILES) as readonly ConfigKind[];
 
 /** No configuration file is larger. */
 const MOST_BYTES = 2 * 1024 * 1024;
-/** Characters of a line that are looked through for secrets. */
-const MOST_LINE = 8192;
 /** What one export shows of all files together, in bytes. */
 export const MOST_SHOWN_BYTES = 2 * 1024 * 1024;
 
@@ -166,6 +166,31 @@ export function show(kind: ConfigKind, bytes: Uint8Array): Shown {
     return found === undefined ? { kind: "text", text } : withheld(found.code);
   }
   return namesSecret(table.model) ? withheld("secret_key") : { kind: "text", text };
+}
+
+/** A whole text, or where in it something stands that may not leave this host. */
+export type Judged =
+  | { readonly kind: "text"; readonly text: string }
+  | {
+    readonly kind: "withheld";
+    readonly code: string;
+    readonly places: readonly SecretPlace[];
+  };
+
+/** As {@link show}, more strictly: long random values and credentials in `known` count as well. */
+export function judge(
+  kind: ConfigKind,
+  bytes: Uint8Array<ArrayBuffer>,
+  known: ReadonlySet<string>,
+): Judged {
+  const shown = show(kind, bytes);
+  const text = textOf(bytes);
+  if (CONFIG_FILES[kind].secret || text === null) {
+    return { kind: "withheld", code: shown.kind === "text" ? "not_utf8" : shown.code, places: [] };
+  }
+  const places = findSecretPlaces(text, (value) => known.has(hex(sha256(value))));
+  if (places.length > 0) return { kind: "withheld", code: "secret_value", places };
+  return shown.kind === "text" ? shown : { kind: "withheld", code: shown.code, places: [] };
 }
 
 function withheld(code: string, lines: readonly number[] = []): Shown {

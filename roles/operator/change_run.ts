@@ -12,6 +12,7 @@
 
 import type { Json } from "../../lib/core/canonical_json.ts";
 import { newId } from "../../lib/core/ids.ts";
+import type { Refusal } from "../../lib/core/refusal.ts";
 import type { Ask } from "../../lib/dispatch/ask.ts";
 import { JOIN } from "../../lib/dispatch/failing.ts";
 import type { Outcome } from "../../lib/dispatch/outcome.ts";
@@ -42,6 +43,13 @@ export interface Change {
   readonly serve?: string;
   /** The command that tells more, without its target, once a run has failed. */
   readonly more: string;
+  /** What is written down around a live run. */
+  readonly record?: {
+    /** Before anything is sent; a refusal leaves it unsent. */
+    readonly before: () => Promise<Refusal | null>;
+    /** Once the outcome is known; what it gives is told. */
+    readonly after: (outcome: Outcome) => Promise<Outcome>;
+  };
 }
 
 /** Codes of a serve whose own words tell more than ours. */
@@ -91,6 +99,8 @@ async function carryOut(
   steps: readonly string[],
 ): Promise<void> {
   const { clock } = operator.ports;
+  const unwritten = await change.record?.before() ?? null;
+  if (unwritten !== null) return reportFailure(context, unwritten, flags.json);
   const key = flags.key ?? newId("op", operator.dispatch.random);
   const sent = Promise.withResolvers<void>();
   let said: string | null = null;
@@ -102,6 +112,7 @@ async function carryOut(
   });
   const looker = visitorOf(operator, ready, { ...flags, timeout: LOOK_SECONDS }, () => {});
   let lines: readonly string[] = [];
+  const recorded = async (outcome: Outcome) => await change.record?.after(outcome) ?? outcome;
   const each = async (host: PlannedHost, signal: AbortSignal) => {
     const view = new RunView(context.terminal, clock, {
       host: host.host,
@@ -121,14 +132,16 @@ async function carryOut(
     if (outcome === null) return null;
     if (outcome.kind === "may_have_executed" && outcome.run === null) {
       const now = await lastLook(clock, poll, wanted, seen);
-      return now === null && seen === null ? outcome : lost(outcome, { now, seen, key });
+      return await recorded(
+        now === null && seen === null ? outcome : lost(outcome, { now, seen, key }),
+      );
     }
     if (!flags.json && change.serve !== undefined && ENGINE_CODES.has(outcome.code ?? "")) {
       const input = { serve: change.serve, lines: LAST_LINES };
       const logs = await poll(readAsk("serves.logs", input), new AbortController().signal);
       lines = textsTold(objectOf(logs?.result) ?? {}, "lines");
     }
-    return settled(outcome, change);
+    return await recorded(settled(outcome, change));
   };
   const dispatched = await runVisits(
     context,

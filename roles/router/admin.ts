@@ -24,6 +24,8 @@ export interface AdminParts {
   readonly transitions: Transitions;
   /** What `--version` says. */
   readonly version: string;
+  /** SHA-256 that names the build; null when it runs from source. */
+  readonly buildDigest: string | null;
   /** SHA-256 of the configuration that runs, lower-case hex. */
   readonly configDigest: string;
 }
@@ -87,6 +89,7 @@ function status(core: Core, parts: AdminParts): object {
   return {
     node: core.config.node,
     version: parts.version,
+    build_digest: parts.buildDigest,
     config_digest: parts.configDigest,
     started_at: timestamp(core.startedAt),
     at: timestamp(core.ports.clock.now()),

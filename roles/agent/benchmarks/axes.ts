@@ -33,7 +33,9 @@ export async function axesOf(
   const fleet = text === null ? null : readTopology(text);
   if (fleet === null || fleet.kind === "invalid") {
     const next = "check it with `anvil-operator topology validate`";
-    return unknown("the installed topology cannot be read", next);
+    const [first] = fleet === null ? [] : fleet.problems;
+    const why = first === undefined ? "" : `: ${first.path}: ${first.code}`;
+    return unknown(`the installed topology cannot be read${why}`, next);
   }
   const host = Object.hasOwn(fleet.model.hosts, node) ? fleet.model.hosts[node] : undefined;
   if (host === undefined) {

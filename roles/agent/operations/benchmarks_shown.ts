@@ -8,10 +8,13 @@ import { z } from "zod";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import { digestOf, evidenceId, readEvidence } from "../../../lib/evidence/evidence.ts";
 import {
+  conditionsShape,
   distributionShape,
+  hostShape,
   measuresShape,
   throughShape,
 } from "../../../lib/evidence/evidence_shape.ts";
+import { worstOf } from "../../../lib/benchmark/conditions.ts";
 import { type Handover, pieceOf } from "../../../lib/evidence/handover.ts";
 import { gapsOf, measuresOf, outcomesOf } from "../../../lib/benchmark/conclude.ts";
 import { type BenchmarkState, leftOf, requestsOf } from "../../../lib/benchmark/run_state.ts";
@@ -48,6 +51,9 @@ export const summaryShape = z.strictObject({
     max: distributionShape.nullable(),
   }),
   throughput: z.number().nullable(),
+  /** No figure without them. */
+  availability: hostShape.shape.availability,
+  conditions: conditionsShape.nullable(),
 });
 
 /** A benchmark as it stands. */
@@ -79,6 +85,8 @@ export function summaryOf(state: BenchmarkState): z.infer<typeof summaryShape> {
     resumed: Math.max(0, state.sessions - 1),
     ...{ requests, errors, ttft_ms, tokens_per_second, throughput },
     gap_ms: gapsOf(ends),
+    availability: state.benchmark.host.availability,
+    conditions: worstOf(state.looks),
   };
 }
 

@@ -1,16 +1,18 @@
 /**
- * `config.inventory|export|fingerprint`: which configuration this host has, without changing any.
+ * `config.inventory|export|read|fingerprint`: which configuration this host has, without changing any.
  *
  * @module
  */
 
 import { z } from "zod";
+import { refuse } from "../../../lib/core/refusal.ts";
 import { defineRead, type Operation } from "../../../lib/operation/operation.ts";
 import {
   CONFIG_KINDS,
   type ConfigPlaces,
   type ConfigSeen,
   fingerprintOfRows,
+  judge,
   lookAtConfig,
   MOST_SHOWN_BYTES,
   show,
@@ -37,8 +39,27 @@ const exported = row.extend({
   withheld: z.strictObject({ code: text, lines: z.array(z.int()) }).nullable(),
 });
 
-/** The three. */
-export function configOperations(places: ConfigPlaces): Operation[] {
+const place = z.strictObject({
+  line: z.int().nullable(),
+  column: z.int().nullable(),
+  key: text.nullable(),
+  what: text,
+});
+
+const readFile = z.strictObject({
+  file: row,
+  text: text.nullable(),
+  withheld: z.strictObject({ code: text, places: z.array(place) }).nullable(),
+});
+
+/** One answer holds it, whatever a text in JSON needs of escapes. */
+const MOST_READ_BYTES = 900_000;
+
+/** The four. `known`: hashes of credentials that this host knows. */
+export function configOperations(
+  places: ConfigPlaces,
+  known: () => Promise<ReadonlySet<string>>,
+): Operation[] {
   return [
     defineRead({
       name: "config.inventory",
@@ -66,6 +87,40 @@ export function configOperations(places: ConfigPlaces): Operation[] {
         const fingerprint = fingerprintOfRows(seen.map((one) => one.row));
         const wanted = seen.filter(({ row }) => kinds === undefined || kinds.includes(row.kind));
         return { kind: "ok", value: { fingerprint, files: shownOf(wanted) } };
+      },
+    }),
+    defineRead({
+      name: "config.read",
+      brief:
+        "One configuration file of this host, or where in it a secret stands; never the secret",
+      effect: "read",
+      roles: null,
+      deadlineMs: 10_000,
+      input: z.strictObject({ kind }),
+      output: readFile,
+      run: async ({ kind }) => {
+        const seen = await lookAtConfig(places);
+        const there = seen.filter(({ row }) => row.kind === kind);
+        // The first folder that has it; where none has, what the first one says.
+        const one = there.find(({ row }) => row.state !== "absent") ?? there[0];
+        if (one === undefined) {
+          return refuse(
+            "config_not_here",
+            `this host's roles have no ${kind} file, and there is none`,
+            "see `config.inventory` for what it has",
+          );
+        }
+        const { row: file, bytes } = one;
+        if (bytes === null) return { kind: "ok", value: { file, text: null, withheld: null } };
+        const judged = bytes.length > MOST_READ_BYTES
+          ? { kind: "withheld", code: "file_too_large", places: [] } as const
+          : judge(kind, bytes, await known());
+        return {
+          kind: "ok",
+          value: judged.kind === "text"
+            ? { file, text: judged.text, withheld: null }
+            : { file, text: null, withheld: { code: judged.code, places: [...judged.places] } },
+        };
       },
     }),
     defineRead({

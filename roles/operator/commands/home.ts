@@ -2,6 +2,7 @@
 
 import { buildRouteMap } from "@stricli/core";
 import type { Operator } from "../operator.ts";
+import { adoptCommand } from "./home_adopt.ts";
 import { materializeCommand, rollbackCommand } from "./home_change.ts";
 import { diffCommand } from "./home_diff.ts";
 import { historyCommand, statusCommand, verifyCommand } from "./home_look.ts";
@@ -16,6 +17,7 @@ export function homeRoutes(operator: Operator) {
       rollback: rollbackCommand(operator),
       history: historyCommand(operator),
       diff: diffCommand(operator),
+      adopt: adoptCommand(operator),
     },
     docs: { brief: "Materialize reviewed configuration, look at it, roll it back" },
   });

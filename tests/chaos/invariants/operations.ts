@@ -5,6 +5,7 @@
  */
 
 import type { AskFact, Facts, LedgerRow, Violation } from "../facts.ts";
+import { unitOf } from "../fleet.ts";
 import { groupBy } from "./excuse.ts";
 
 const TWICE = "no operation run twice";
@@ -32,8 +33,10 @@ export function ranTwice(
     if (rows.length > 1) say(`${key}: ${rows.length} rows in the ledger`);
   }
   // Nothing but these operations starts `embed`: each start needs a key of its own.
-  const unit = "anvil-embed.service";
-  const starts = groupBy(orders.filter((one) => one.verb === "start" && one.unit === unit), hostOf);
+  const starts = groupBy(
+    orders.filter(({ host, verb, unit }) => verb === "start" && unit === unitOf(host, "embed")),
+    hostOf,
+  );
   for (const [host, rows] of starts) {
     const keys = new Set(
       asks.filter((one) => one.host === host && /^serves\.(restart|up)$/.test(one.operation))

@@ -11,7 +11,7 @@
 import { fileURLToPath } from "node:url";
 import { type Role, roleWords } from "../../support/role_process.ts";
 import { commandPath } from "../../../scripts/needs.ts";
-import { type Engine, MODELS, PORTS } from "../fleet.ts";
+import { type Engine, MODELS, PORTS, unitOf } from "../fleet.ts";
 import { mountDisk } from "./disk.ts";
 import type { Address } from "./network.ts";
 import {
@@ -33,7 +33,9 @@ import {
 } from "./texts.ts";
 
 const ENGINE = fileURLToPath(new URL("../engine_main.ts", import.meta.url));
-const FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+/** Debian's libfaketime, which stands between a program and the clock. */
+const FAKETIME = ["x86_64", "aarch64"]
+  .map((cpu) => `/usr/lib/${cpu}-linux-gnu/faketime/libfaketimeMT.so.1`);
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** How a host is made. */
@@ -55,11 +57,17 @@ export interface HostParts {
 
 /** Whether clocks can be skewed here. */
 export function canSkew(): boolean {
-  try {
-    return Deno.statSync(FAKETIME).isFile;
-  } catch {
-    return false;
-  }
+  return faketime() !== null;
+}
+
+function faketime(): string | null {
+  return FAKETIME.find((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  }) ?? null;
 }
 
 /** What every program of ours gets from its launcher. */
@@ -105,9 +113,10 @@ export class Host {
       await Deno.mkdir(`${folder}/disk/${one}`, { mode: 0o700 });
     }
     await Deno.writeTextFile(`${folder}/clock`, "+0\n");
-    const skewed: Record<string, string> = clock
+    const library = clock ? faketime() : null;
+    const skewed: Record<string, string> = library !== null
       ? {
-        LD_PRELOAD: FAKETIME,
+        LD_PRELOAD: library,
         FAKETIME_TIMESTAMP_FILE: `${folder}/clock`,
         FAKETIME_DONT_FAKE_MONOTONIC: "1",
         FAKETIME_NO_CACHE: "1",
@@ -116,7 +125,7 @@ export class Host {
       : {};
     const env = { ...plainEnv(), ...skewed };
     const engine = (program: Engine): Unit => ({
-      name: `anvil-${program}.service`,
+      name: unitOf(name, program),
       program,
       argv: [
         ...[Deno.execPath(), "run", "--no-config", "--no-lock", "--no-remote", "--quiet"],
@@ -129,7 +138,7 @@ export class Host {
       model: MODELS[program],
     });
     const role = async (program: "router" | "agent", file: string): Promise<Unit> => ({
-      name: `anvil-${program}.service`,
+      name: unitOf(name, program),
       program,
       argv: [Deno.execPath(), ...await roleWords(program, folder), "run", file],
       env,
@@ -150,6 +159,7 @@ export class Host {
       "trust.json": parts.trust,
       "router.token": parts.secrets.admin,
       "serves.toml": servesText(
+        name,
         folder,
         engines.map(({ program, argv }) => ({ name: program as Engine, argv })),
       ),
@@ -166,7 +176,7 @@ export class Host {
   /** Starts what runs outside of any mode. */
   async boot(): Promise<void> {
     for (const program of ["chat", "embed", "router", "agent"]) {
-      await this.supervisor.start(`anvil-${program}.service`);
+      await this.supervisor.start(unitOf(this.name, program));
     }
   }
 

@@ -1,37 +1,75 @@
 /**
- * The publisher of the namespace world: real commands on a folder, and a real server.
+ * The publisher of the namespace world: a real server, and what it serves is published by the
+ * publisher's own code, in this process: candidates come often, and a process each would take the
+ * machine from those that are walked through.
  *
  * @module
  */
 
-import { treeFiles, writeTree } from "../../fixtures/publisher_rig.ts";
-import { roleCommand } from "../../support/role_process.ts";
+import { systemClock } from "../../../lib/host/clock.ts";
+import { sha256 } from "../../../lib/host/digest.ts";
+import { systemDirectories } from "../../../lib/host/directories.ts";
+import { systemFiles } from "../../../lib/host/files.ts";
+import { tryLock } from "../../../lib/host/lock.ts";
+import { runProcess } from "../../../lib/host/process.ts";
+import { FakeDownload } from "../../../lib/testing/fake_download.ts";
+import { type PublisherConfig, readConfig } from "../../../roles/publisher/config.ts";
+import type { PublisherPorts } from "../../../roles/publisher/ports.ts";
+import { publish } from "../../../roles/publisher/publish.ts";
+import { publishAsk, treeFiles, writeTree } from "../../fixtures/publisher_rig.ts";
+import { roleCommand, roleWords } from "../../support/role_process.ts";
 import type { Published } from "../facts.ts";
 import type { Candidate } from "../world.ts";
 import { plainEnv } from "./host.ts";
 import type { Address } from "./network.ts";
 import { publisherText } from "./texts.ts";
-import { roleWords } from "../../support/role_process.ts";
+
+const PORTS: PublisherPorts = {
+  files: systemFiles,
+  directories: systemDirectories,
+  tryLock,
+  clock: systemClock,
+  sha256,
+  download: new FakeDownload(), // for Nix alone
+  run: runProcess,
+  progress: () => {},
+};
+
+/** A host that has no machine: what is signed for it is offered to others. */
+const DECOY = "decoy";
 
 /** One. */
 export class Publisher {
   readonly published: Published[] = [];
   readonly #folder: string;
   readonly #address: Address;
+  readonly #config: PublisherConfig;
   #server: Deno.ChildProcess | null = null;
   #wanted = false;
   #commits = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Pointers that somebody without the key replaced, and what was there. */
+  readonly #spoiled = new Map<string, Uint8Array | null>();
 
-  private constructor(folder: string, address: Address) {
+  private constructor(folder: string, address: Address, config: PublisherConfig) {
     this.#folder = folder;
     this.#address = address;
+    this.#config = config;
   }
 
   /** A folder with keys. */
   static async make(folder: string, address: Address, hosts: readonly Address[]) {
     await Deno.mkdir(folder, { recursive: true });
-    await Deno.writeTextFile(`${folder}/publisher.toml`, publisherText(hosts, address));
-    const publisher = new Publisher(folder, address);
+    const text = publisherText([...hosts.map(({ name }) => name), DECOY], address);
+    await Deno.writeTextFile(`${folder}/publisher.toml`, text);
+    const read = readConfig(text);
+    if (read.kind === "invalid") throw new Error(JSON.stringify(read.problems));
+    const { root, keys } = read.model;
+    const publisher = new Publisher(folder, address, {
+      ...read.model,
+      root: `${folder}/${root}`,
+      keys: `${folder}/${keys}`,
+    });
     const made = await publisher.#command("keys", "init");
     if (made.code !== 0) throw new Error(`keys init: ${made.said}`);
     return publisher;
@@ -100,41 +138,60 @@ export class Publisher {
     if (this.#wanted) await this.serve();
   }
 
-  /** Publishes a tree of `rev`; what came of it in a word. */
-  async publish(host: string, rev: string, candidate: Candidate): Promise<string> {
+  /** Publishes a tree of `rev`, one at a time; what came of it in a word. */
+  publish(host: string, rev: string, candidate: Candidate): Promise<string> {
+    const done = this.#turn.then(() => this.#publish(host, rev, candidate));
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  async #publish(host: string, rev: string, candidate: Candidate): Promise<string> {
+    const true_ = this.#spoiled.get(host);
+    if (true_ !== undefined) await this.#write(host, true_);
+    this.#spoiled.delete(host);
+    const isForeign = candidate === "tampered" || candidate === "other_host";
+    const before = await Deno.readFile(this.#pointer(host)).catch(() => null);
+    const tree = await this.#tree(rev, candidate);
+    const whose = isForeign ? DECOY : host;
+    const made = await publish(PORTS, this.#config, publishAsk(tree, rev, { host: whose }));
+    await Deno.remove(tree, { recursive: true });
+    if (made.kind !== "published") return JSON.stringify(made).slice(0, 300);
+    const envelope = JSON.parse(await Deno.readTextFile(this.#pointer(whose))) as Envelope;
+    const payload = atob(envelope.payload);
+    const { target } = JSON.parse(payload) as { readonly target: { readonly digest: string } };
+    const digest = target.digest.replace(/^sha256:/, "");
+    this.published.push({ host, digest, good: candidate === "good" });
+    if (!isForeign) return "published";
+    // Its bytes are here to be had, so that nothing but the envelope keeps them out.
+    this.#spoiled.set(host, before);
+    const false_ = candidate === "other_host" ? payload : payload.replaceAll(DECOY, host);
+    const text = JSON.stringify({ ...envelope, payload: btoa(false_) });
+    await this.#write(host, new TextEncoder().encode(text));
+    return candidate;
+  }
+
+  #pointer(host: string): string {
+    return `${this.#folder}/published/public/candidates/${host}.json`;
+  }
+
+  async #write(host: string, bytes: Uint8Array | null): Promise<void> {
+    const pointer = this.#pointer(host);
+    if (bytes === null) return await Deno.remove(pointer).catch(() => {});
+    await Deno.writeFile(`${pointer}.new`, bytes);
+    await Deno.rename(`${pointer}.new`, pointer);
+  }
+
+  async #tree(rev: string, candidate: Candidate): Promise<string> {
     const tree = `${this.#folder}/tree-${rev}`;
-    const bad = candidate === "bad" ? "# bad\n" : "";
     const files = treeFiles(rev, 0);
     const committed_at = new Date(Date.UTC(2026, 0, 1) + ++this.#commits * 1000)
       .toISOString().replace(".000", "");
     await writeTree(tree, {
       ...files,
       "anvil-revision.json": JSON.stringify({ rev, dirty: false, committed_at }),
-      "bin/run": `${files["bin/run"]}${bad}`,
+      "bin/run": `${files["bin/run"]}${candidate === "bad" ? "# bad\n" : ""}`,
     });
-    const pointer = `${this.#folder}/published/public/candidates/${host}.json`;
-    const before = await Deno.readFile(pointer).catch(() => null);
-    const made = await this.#command("publish", host, "--tree", tree, "--rev", rev, "--json");
-    await Deno.remove(tree, { recursive: true });
-    if (made.code !== 0) return `exit ${made.code}: ${made.said.slice(0, 300)}`;
-    const { payload, digest } = await payloadOf(pointer);
-    const good = candidate === "good";
-    this.published.push({ host, digest, good });
-    if (candidate === "tampered") {
-      await spoil(pointer, (envelope) => ({
-        ...envelope,
-        payload: btoa(payload.replace(`"${rev}"`, `"${rev}x"`)),
-      }));
-      return "tampered";
-    }
-    if (candidate === "other_host") {
-      await spoil(pointer, (envelope) => ({
-        ...envelope,
-        payload: btoa(payload.replaceAll(`"host":"${host}"`, '"host":"elsewhere"')),
-      }));
-      return "other host";
-    }
-    return before === null ? "first" : "published";
+    return tree;
   }
 
   async #command(...args: readonly string[]): Promise<{ code: number; said: string }> {
@@ -147,18 +204,4 @@ export class Publisher {
 
 interface Envelope {
   readonly payload: string;
-}
-
-async function payloadOf(pointer: string): Promise<{ payload: string; digest: string }> {
-  const envelope = JSON.parse(await Deno.readTextFile(pointer)) as Envelope;
-  const payload = atob(envelope.payload);
-  const { target } = JSON.parse(payload) as { readonly target: { readonly digest: string } };
-  return { payload, digest: target.digest.replace(/^sha256:/, "") };
-}
-
-/** What somebody without the key can do to it. */
-async function spoil(pointer: string, change: (envelope: Envelope) => Envelope): Promise<void> {
-  const envelope = JSON.parse(await Deno.readTextFile(pointer)) as Envelope;
-  await Deno.writeTextFile(`${pointer}.new`, JSON.stringify(change(envelope)));
-  await Deno.rename(`${pointer}.new`, pointer);
 }

@@ -20,7 +20,7 @@ export const SYSTEMD_RUN =
 
 /** There is no journal here; the last lines of a unit's log are what there is. */
 export function journalctlScript(folder: string): string {
-  return "#!/bin/sh\nfor word; do case $word in --unit=anvil-*) unit=${word#--unit=anvil-};; esac; " +
+  return "#!/bin/sh\nfor word; do case $word in --unit=anvil-*) unit=${word#--unit=anvil-*-*-};; esac; " +
     `done\nexec tail -n 50 "${folder}/logs/\${unit%.service}.log"\n`;
 }
 
@@ -42,5 +42,6 @@ export function probeScript(folder: string): string {
   return "#!/bin/sh\n" +
     `digest=$(cat "${folder}/running.digest" 2>/dev/null || echo none)\n` +
     `if grep -q bad "${folder}/running" 2>/dev/null; then ok=1; else ok=0; fi\n` +
-    `echo "$digest $ok" >>"${folder}/probes.log"\nexit $ok\n`;
+    "read -r up rest </proc/uptime\n" +
+    `echo "$digest $ok $up" >>"${folder}/probes.log"\nexit $ok\n`;
 }

@@ -12,7 +12,7 @@ import { elapsed } from "../time.ts";
 
 /** A unit. */
 export interface Unit {
-  /** As `anvil-router.service`. */
+  /** As `anvil-gpu-a-router.service`. */
   readonly name: string;
   readonly program: string;
   readonly argv: readonly string[];

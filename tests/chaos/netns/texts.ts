@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { stringify } from "smol-toml";
 import { adopterToml } from "../../support/adopter_rig.ts";
-import { ALIASES, MODELS, PORTS } from "../fleet.ts";
+import { ALIASES, MODELS, PORTS, unitOf } from "../fleet.ts";
 import type { Address } from "./network.ts";
 
 /** Who may ask, with tokens made for one walk. */
@@ -112,7 +112,7 @@ export interface ServeFacts {
 }
 
 /** `serves.toml`. */
-export function servesText(cwd: string, serves: readonly ServeFacts[]): string {
+export function servesText(host: string, cwd: string, serves: readonly ServeFacts[]): string {
   const more = {
     chat: { capability: "llm.primary", tier: "primary", residency: "evictable" },
     next: { capability: "llm.primary", tier: "primary", residency: "on-demand" },
@@ -127,7 +127,7 @@ export function servesText(cwd: string, serves: readonly ServeFacts[]): string {
       argv: [...argv],
       cwd,
       supervisor: "systemd-system",
-      unit: `anvil-${name}.service`,
+      unit: unitOf(host, name),
       engine: "vllm",
       health: "/v1/models",
       identity: { kind: "openai-models" },
@@ -150,14 +150,14 @@ export function agentText(host: string): string {
     state: "disk/agent",
     auth: { clients: "disk/agent-clients.toml" },
     router: {
-      admin: `127.0.0.1:${PORTS.admin}`,
+      admin: `http://127.0.0.1:${PORTS.admin}`,
       token_file: "router.token",
       config: "disk/router.toml",
-      unit: "anvil-router.service",
+      unit: unitOf(host, "router"),
     },
     serves: { manifest: "serves.toml", topology: "topology.toml" },
     adopter: { config: "adopter.toml" },
-    limits: { drain_seconds: 5 },
+    limits: { drain_seconds: 5, mutations: 16 },
   });
 }
 
@@ -167,7 +167,8 @@ export function adopterText(folder: string, host: string, publisher: Address): s
     .replace(`${folder}/state"`, `${folder}/disk/adopter"`)
     .replace(`${folder}/store"`, `${folder}/disk/store"`)
     .replace(`${folder}/status.json`, `${folder}/summary/status.json`)
-    .replace("deadline_seconds = 3\n", "deadline_seconds = 20\n");
+    .replace("window_seconds = 0\n", "window_seconds = 3\n")
+    .replace("deadline_seconds = 3\n", "deadline_seconds = 30\n");
   return ["gate", "probe"].reduce(
     (all, name) => all.replace(/argv = \["\/bin\/sh".*\]/, `argv = ["${folder}/${name}"]`),
     text,
@@ -175,12 +176,12 @@ export function adopterText(folder: string, host: string, publisher: Address): s
 }
 
 /** `publisher.toml`. */
-export function publisherText(hosts: readonly Address[], address: Address): string {
+export function publisherText(hosts: readonly string[], address: Address): string {
   return stringify({
     schema: 1,
     root: "published",
     keys: "keys",
     listen: `${address.ip}:${PORTS.publisher}`,
-    hosts: hosts.map(({ name }) => ({ id: name, backend: "bundle" })),
+    hosts: hosts.map((id) => ({ id, backend: "bundle" })),
   });
 }

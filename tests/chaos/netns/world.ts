@@ -7,15 +7,16 @@
 
 import type { AdoptionSample } from "../facts.ts";
 import type { Fault } from "../fault.ts";
-import { IMPOSTOR, MODELS, PORTS } from "../fleet.ts";
+import { IMPOSTOR, MODELS, PORTS, unitOf } from "../fleet.ts";
 import { elapsed, pause } from "../time.ts";
-import type { Canary, Candidate, Memory, Records, World } from "../world.ts";
+import type { At, Canary, Candidate, Memory, Records, World } from "../world.ts";
 import { clearDisk, fillDisk, recordsBelow, tearTail } from "./disk.ts";
 import { Host, plainEnv } from "./host.ts";
 import { type Address, makeFast, makeNetwork, makeSlow, pidsIn, setCable } from "./network.ts";
 import { Publisher } from "./publisher.ts";
 import { readRecords } from "./records.ts";
 import { roleWords } from "../../support/role_process.ts";
+import { namedIn } from "../../support/change_evidence.ts";
 import { routerText, type Secrets, topologyText } from "./texts.ts";
 import { spy } from "./spy.ts";
 
@@ -44,8 +45,8 @@ export class NetnsWorld implements World {
   readonly #cgroup: string;
   readonly #server: Deno.HttpServer<Deno.UnixAddr>;
   readonly #children = new Set<Deno.ChildProcess>();
-  /** The adopter that runs now, by host. */
-  readonly #adopters = new Map<string, Deno.ChildProcess>();
+  /** Commands of the gateway that run now. */
+  readonly #operators = new Set<Deno.ChildProcess>();
   /** Cables that are out. */
   readonly #out = new Set<string>();
   #gatewayGone = false;
@@ -112,6 +113,9 @@ export class NetnsWorld implements World {
     await world.#makeGateway(addresses);
     await publisher.serve();
     for (const host of hosts.values()) await host.boot();
+    for (const name of options.hosts) {
+      for (const at of [world.admin(name), world.agent(name)]) await listens(at);
+    }
     return world;
   }
 
@@ -124,7 +128,7 @@ export class NetnsWorld implements World {
       case "kill": {
         const host = this.#host(fault.host);
         if (fault.program === "adopter") return await this.#killAdopter(fault.host);
-        const unit = `anvil-${fault.program}.service`;
+        const unit = unitOf(fault.host, fault.program);
         await host.supervisor.kill(unit);
         return () => host.supervisor.mend(unit);
       }
@@ -132,7 +136,7 @@ export class NetnsWorld implements World {
         return await this.#tear(fault);
       case "swap": {
         const { supervisor } = this.#host(fault.host);
-        const unit = `anvil-${fault.program}.service`;
+        const unit = unitOf(fault.host, fault.program);
         // Somebody starts the wrong one where one was running; else there is nothing to swap.
         if (await supervisor.kill(unit)) await supervisor.start(unit, IMPOSTOR);
         return () => supervisor.mend(unit);
@@ -143,7 +147,7 @@ export class NetnsWorld implements World {
       case "gateway_gone":
         this.#gatewayGone = true;
         await this.#cable(GATEWAY.name, false);
-        for (const child of this.#children) child.kill("SIGKILL");
+        for (const child of this.#operators) child.kill("SIGKILL");
         return async () => {
           await this.#cable(GATEWAY.name, true);
           this.#gatewayGone = false;
@@ -178,7 +182,7 @@ export class NetnsWorld implements World {
       await host.setClock(0);
       await makeFast(host.name).catch(() => {});
       for (const program of ["router", "agent", ...Object.keys(MODELS)]) {
-        await host.supervisor.mend(`anvil-${program}.service`);
+        await host.supervisor.mend(unitOf(host.name, program));
       }
     }
   }
@@ -189,15 +193,16 @@ export class NetnsWorld implements World {
 
   async adopterTurn(host: string): Promise<void> {
     for (const verb of ["offer", "stage", "adopt"]) {
-      if (this.#adopters.has(host)) return;
-      const command = this.#host(host)
-        .command("adopter", verb, "--timer", "--config", "adopter.toml");
-      const child = command.spawn();
-      this.#adopters.set(host, child);
-      const { code } = await child.status;
-      this.#adopters.delete(host);
-      if (code !== 0) return;
+      if (await this.adopter(host, verb, "--timer") !== 0) return;
     }
+  }
+
+  async adopter(host: string, ...args: readonly string[]): Promise<number> {
+    const child = this.#host(host).command("adopter", ...args, "--config", "adopter.toml").spawn();
+    this.#children.add(child);
+    const { code } = await child.status;
+    this.#children.delete(child);
+    return code;
   }
 
   async adoption(host: string): Promise<AdoptionSample> {
@@ -222,14 +227,20 @@ export class NetnsWorld implements World {
       stdout: "null",
       stderr: "null",
     }).spawn();
-    this.#children.add(child);
+    this.#operators.add(child);
     const { code } = await child.status;
-    this.#children.delete(child);
+    this.#operators.delete(child);
     return code;
   }
 
   routerText(host: string, next: boolean): string {
     return routerText(host, next);
+  }
+
+  evidence(host: string, next: boolean) {
+    const name = next ? "next" : "chat";
+    const model = { id: MODELS[name], revision: "1" };
+    return namedIn(host, { name, model, engine: "vllm", runtime: "native", tier: "primary" });
   }
 
   async memory(): Promise<readonly Memory[]> {
@@ -242,7 +253,7 @@ export class NetnsWorld implements World {
     };
     for (const { name, supervisor } of this.#hosts.values()) {
       for (const program of ["router", "agent"]) {
-        await look(name, program, supervisor.pid(`anvil-${program}.service`));
+        await look(name, program, supervisor.pid(unitOf(name, program)));
       }
     }
     await look(PUBLISHER.name, "publisher", this.#publisher.pid);
@@ -271,7 +282,7 @@ export class NetnsWorld implements World {
       await host.supervisor.close();
     }
     await this.#publisher.kill();
-    for (const child of [...this.#children, ...this.#adopters.values()]) {
+    for (const child of [...this.#children, ...this.#operators]) {
       child.kill("SIGKILL");
       await child.status;
     }
@@ -325,7 +336,7 @@ export class NetnsWorld implements World {
 
   async #tear(fault: Extract<Fault, { kind: "torn_tail" }>): Promise<() => Promise<void>> {
     const host = this.#host(fault.host);
-    const unit = `anvil-${fault.program}.service`;
+    const unit = unitOf(fault.host, fault.program);
     if (fault.program === "adopter") await this.#killAdopter(fault.host);
     else await host.supervisor.kill(unit);
     for (const path of await recordsBelow(`${host.folder}/disk/${fault.program}`)) {
@@ -358,6 +369,19 @@ async function adoptionOf(host: string, folder: string): Promise<AdoptionSample>
     proven: digest(summary?.proven?.path),
     current: current === null ? null : current.trim(),
   };
+}
+
+/** Waits until somebody listens there; a busy machine takes its time. */
+async function listens({ hostname, port }: At): Promise<void> {
+  for (let turn = 0; turn < 600; turn++) {
+    try {
+      (await Deno.connect({ hostname, port })).close();
+      return;
+    } catch {
+      await pause(200);
+    }
+  }
+  throw new Error(`nobody listens on ${hostname}:${port} after two minutes`);
 }
 
 /** Processes of an adopter in a namespace, whoever started them. */
