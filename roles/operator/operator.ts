@@ -6,11 +6,13 @@
 
 import { hex, type RandomBytes } from "../../lib/core/ids.ts";
 import { Secret } from "../../lib/core/secret.ts";
+import { endShownAt, endsOf } from "../../lib/host/certificate_ends.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { tcpDial } from "../../lib/host/dial.ts";
 import { tlsDial } from "../../lib/host/dial_tls.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemDirectories } from "../../lib/host/directories.ts";
+import { freeBytes } from "../../lib/host/disk_space.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
@@ -44,6 +46,18 @@ export interface Operator {
   /** Who gives the command, as the environment says. */
   readonly by: string;
   readonly dispatch: DispatchPorts;
+  readonly doctor: DoctorPorts;
+}
+
+/** What `doctor` looks through besides. */
+export interface DoctorPorts {
+  /** Where this program is. */
+  readonly programFolder: string;
+  /** Where shells look for a completion script of this program. */
+  readonly completionFiles: readonly string[];
+  readonly freeBytes: typeof freeBytes;
+  readonly endsOf: typeof endsOf;
+  readonly endShownAt: typeof endShownAt;
 }
 
 /** What asking agents needs besides. */
@@ -88,6 +102,22 @@ export function systemOperator(
       environmentToken: token === undefined || token === "" ? null : new Secret(token),
       readStdin,
       onStop: onStopSignal,
+    },
+    doctor: {
+      programFolder: import.meta.dirname ?? ".",
+      completionFiles: [
+        ...(userHome === undefined ? [] : [
+          within(userHome, ".local/share/bash-completion/completions/anvil-operator"),
+          within(userHome, ".config/fish/completions/anvil-operator.fish"),
+          within(userHome, ".zfunc/_anvil-operator"),
+        ]),
+        "/etc/bash_completion.d/anvil-operator",
+        "/usr/share/bash-completion/completions/anvil-operator",
+        "/usr/share/zsh/site-functions/_anvil-operator",
+      ],
+      freeBytes,
+      endsOf,
+      endShownAt,
     },
   };
 }
