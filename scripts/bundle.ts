@@ -3,9 +3,11 @@
  * npm. Per platform a folder (what bootstrap and adoption install), the same as one archive, and for
  * Linux and macOS a file per role that unpacks itself. Two builds of one commit are the same bytes.
  *
- *     bundle.ts [--platform NAME]… [--out FOLDER] [--only folder] [--commit ID] [--store FOLDER]
+ *     bundle.ts [--platform NAME]… [--out FOLDER] [--only folder] [--commit ID] [--built-at SECONDS]
+ *               [--store FOLDER]
  *
- * `--commit` names the commit of a tree that has no git; `--store` keeps fetched runtimes elsewhere.
+ * `--commit` and `--built-at` (since the epoch) name the commit of a tree that has no git; `--store`
+ * keeps fetched runtimes elsewhere.
  *
  * @module
  */
@@ -31,7 +33,7 @@ import {
   manifestOf,
   type Programs,
 } from "./bundle/contents.ts";
-import { commitOf } from "./bundle/commit.ts";
+import { type Revision, revisionOf } from "./bundle/commit.ts";
 import { bundleScript } from "./bundle/role_script.ts";
 import { type Config, readRoleTasks } from "./bundle/role_tasks.ts";
 import { DENO_VERSION, type Target, TARGETS } from "./bundle/runtimes.ts";
@@ -46,8 +48,8 @@ export interface BundleAsk {
   readonly out: string;
   /** Where fetched runtimes are kept. */
   readonly store: string;
-  /** The commit, where the caller knows better than git. */
-  readonly commit?: string;
+  /** The revision, where the caller knows better than git. */
+  readonly revision?: Revision;
   /** Roles that also become a file that unpacks itself; null: all. */
   readonly files: readonly string[] | null;
 }
@@ -62,13 +64,17 @@ export interface Made {
 
 /** Builds. */
 export async function bundle(
-  { root, targets, out, store, commit, files }: BundleAsk,
+  { root, targets, out, store, revision, files }: BundleAsk,
 ): Promise<readonly Made[]> {
   await refuseOtherRuntime(root);
   const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", root))) as Config;
   const tasks = await readRoleTasks(root, config);
-  const named = commit ?? await commitOf(root);
-  const programs = await buildPrograms(root, tasks, config.unstable, named);
+  const programs = await buildPrograms(
+    root,
+    tasks,
+    config.unstable,
+    revision ?? await revisionOf(root),
+  );
   const publisher = await bundleScript(root, "scripts/bundle/publish.ts");
   await Deno.remove(out, { recursive: true }).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
@@ -165,6 +171,15 @@ function targetsOf(names: readonly string[]): readonly Target[] {
   });
 }
 
+function builtAtOf(seconds: string | undefined): number | null {
+  if (seconds === undefined) return null;
+  if (/^\d{1,11}$/.test(seconds)) return Number(seconds);
+  console.error(
+    "--built-at takes whole seconds since the epoch, as `git show -s --format=%ct` says",
+  );
+  Deno.exit(2);
+}
+
 if (import.meta.main) {
   const { values } = parseArgs({
     args: Deno.args,
@@ -173,6 +188,7 @@ if (import.meta.main) {
       out: { type: "string", default: "dist" },
       only: { type: "string" },
       commit: { type: "string" },
+      "built-at": { type: "string" },
       store: {
         type: "string",
         default: fileURLToPath(new URL("../.tools/runtimes", import.meta.url)),
@@ -184,12 +200,18 @@ if (import.meta.main) {
     Deno.exit(2);
   }
   const root = new URL("../", import.meta.url);
+  const known = values.commit === undefined
+    ? await revisionOf(root)
+    : { commit: null, builtAt: null };
   const made = await bundle({
     root,
     targets: targetsOf(values.platform),
     out: values.out,
     store: values.store,
-    ...(values.commit === undefined ? {} : { commit: values.commit }),
+    revision: {
+      commit: values.commit ?? known.commit,
+      builtAt: builtAtOf(values["built-at"]) ?? known.builtAt,
+    },
     files: values.only === "folder" ? [] : null,
   });
   for (const { path, bytes, digest } of made) {

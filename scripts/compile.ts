@@ -15,7 +15,7 @@ import { parseArgs } from "node:util";
 import { buildPrograms } from "./bundle/contents.ts";
 import { flagsOf } from "./bundle/launchers.ts";
 import { type Config, readRoleTasks } from "./bundle/role_tasks.ts";
-import { commitOf } from "./bundle/commit.ts";
+import { revisionOf } from "./bundle/commit.ts";
 import { TARGETS } from "./bundle/runtimes.ts";
 
 /** What compiles, for what. */
@@ -62,7 +62,7 @@ if (import.meta.main) {
   const root = new URL("../", import.meta.url);
   const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", root))) as Config;
   const tasks = await readRoleTasks(root, config);
-  const programs = await buildPrograms(root, tasks, config.unstable, await commitOf(root));
+  const programs = await buildPrograms(root, tasks, config.unstable, await revisionOf(root));
   await Deno.mkdir(values.out, { recursive: true });
   const failed: string[] = [];
   const own = TARGETS.find(({ name }) => TRIPLES[name] === Deno.build.target);

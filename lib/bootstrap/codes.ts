@@ -23,9 +23,11 @@ export const CODES = [
   "bundle_refused", // the archive is not what its manifest says
   "storage_failed", // the disk said no
   "no_space", // the disk or a quota is full
+  "no_atomic_replace", // the file system of the store cannot replace a name at once
   "activation_failed", // the pointer could not be moved
   "restart_failed", // the supervisor said no, or the unit does not run
   "restart_unknown", // the supervisor did not answer in time
+  "generation_not_whole", // a generation that should become current is gone or damaged
   "no_prior_generation", // nothing to go back to
   "ownership_uncertain", // somebody else moved the pointer meanwhile
   "journal_damaged",
@@ -33,7 +35,7 @@ export const CODES = [
   "cleanup_failed", // what was unfinished could not be removed; changes no verdict
   "agent_available", // the agent answers: it installs, not the receiver
   "transport_failed", // the receiver could not be reached, or went away
-  "outcome_unknown", // it went away after a request that changes something
+  "may_have_executed", // it went away after a request that changes something: done, or not
   "auth_rejected",
   "acceptance_failed", // the new agent is another node, version, build, protocol or catalogue
 ] as const;

@@ -136,6 +136,10 @@ Deno.test("frames: the longest answer fits", () => {
       platform: { os: "windows", arch: "arm64" },
       supervisor: "windows-task",
       bootstrap_authorized: false,
+      generations: {
+        current: { build_digest: D, version: "v".repeat(64) },
+        prior: { build_digest: D, version: "v".repeat(64) },
+      },
     },
   };
   assert.ok(answerShape.safeParse(longest).success);

@@ -44,6 +44,12 @@ export const planShape = z.strictObject({
     /** Of the roots it stages and installs under: they are the host's, and never named. */
     roots_digest: sha256Shape,
   }),
+  /** What is current now, and would be gone back to; null: nothing that can be. */
+  prior: z.strictObject({
+    manifest_digest: sha256Shape,
+    build_digest: sha256Shape,
+    version: z.string().min(1).max(64),
+  }).nullable(),
   platform: platformShape,
   supervisor: supervisorShape,
   /** The host's own word, and the operator's choice to go by the receiver. */
@@ -68,6 +74,7 @@ const DRIFT = {
   expected_node: "wrong_node",
   bundle: "digest_mismatch",
   receiver: "receiver_mismatch",
+  prior: "precondition_failed",
   platform: "receiver_mismatch",
   supervisor: "receiver_mismatch",
   flags: "precondition_failed",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { type Plan, planSha256, planShape, refuseDrift, refuseUnauthorized } from "./plan.ts";
-import { exitCodeOf, newReceipt, withPhase } from "./receipt.ts";
+import { exitCodeOf, newReceipt, triggerOf, withPhase } from "./receipt.ts";
 
 const [A, B] = ["a".repeat(64), "b".repeat(64)];
 const PLAN: Plan = {
@@ -11,6 +11,7 @@ const PLAN: Plan = {
   expected_node: "n1",
   bundle: { manifest_digest: A, length: 9, build_digest: A, version: "1.0.0" },
   receiver: { build_digest: A, config_digest: A, roots_digest: A },
+  prior: null,
   platform: { os: "linux", arch: "x64" },
   supervisor: "systemd-user",
   flags: { bootstrap_authorized: true, recover_via_ssh: true },
@@ -39,6 +40,7 @@ Deno.test("plan: each difference at the time of applying has its code", () => {
       [{ bundle: { ...PLAN.bundle, build_digest: B } }, "digest_mismatch"],
       [{ receiver: { ...PLAN.receiver, build_digest: B } }, "receiver_mismatch"],
       [{ receiver: { ...PLAN.receiver, roots_digest: B } }, "receiver_mismatch"],
+      [{ prior: { manifest_digest: A, build_digest: A, version: "1" } }, "precondition_failed"],
       [{ platform: { os: "linux", arch: "arm64" } }, "receiver_mismatch"],
       [{ supervisor: "windows-task" }, "receiver_mismatch"],
       [{ flags: { ...PLAN.flags, bootstrap_authorized: false } }, "precondition_failed"],
@@ -65,12 +67,20 @@ Deno.test("receipt: phases in order, one end, and an exit code of them", () => {
   });
   const until = (...phases: Parameters<typeof withPhase>[1][]) =>
     phases.reduce((receipt, phase) => withPhase(receipt, phase, at), begun);
-  assert.equal(exitCodeOf(begun), 1);
+  assert.equal(exitCodeOf(begun), 3); // open: somebody has to go on
+  assert.equal(exitCodeOf(until("installed")), 3);
+  assert.equal(exitCodeOf(until("refused")), 1);
   assert.equal(exitCodeOf(until("staged", "verified", "installed", "accepted")), 0);
   assert.equal(exitCodeOf(until("installed", "rollback_started", "rolled_back")), 1);
   assert.equal(exitCodeOf(until("rollback_started", "manual_recovery")), 3);
   assert.equal(exitCodeOf(until("accepted", "cleanup_failed")), 0);
-  assert.throws(() => until("accepted", "rollback_started"), TypeError);
+  assert.throws(() => until("refused", "installed"), TypeError);
+  assert.throws(() => until("rolled_back", "accepted"), TypeError);
+  // A person may give up what was accepted; then it is open until it is settled again.
+  assert.equal(exitCodeOf(until("accepted", "rollback_started")), 3);
+  assert.equal(exitCodeOf(until("accepted", "rollback_started", "rolled_back")), 1);
+  const back = withPhase(begun, "rollback_started", at, "restart_failed");
+  assert.deepEqual([triggerOf(back), triggerOf(begun)], ["restart_failed", null]);
   assert.equal(until("staged", "staged").phases.length, 2);
   assert.equal(withPhase(begun, "refused", at, "wrong_node").error, "wrong_node");
 });

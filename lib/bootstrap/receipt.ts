@@ -5,7 +5,7 @@
  */
 
 import * as z from "zod";
-import { CODES, type Phase, PHASES } from "./codes.ts";
+import { type BootstrapCode, CODES, type Phase, PHASES } from "./codes.ts";
 import { nodeShape, type Plan, sha256Shape } from "./plan.ts";
 import { operationIdShape } from "./requests.ts";
 
@@ -17,12 +17,13 @@ export const bootstrapReceiptShape = z.strictObject({
   plan_sha256: sha256Shape,
   manifest_digest: sha256Shape,
   build_digest: sha256Shape,
-  /** In the order they were passed. */
+  /** In the order they were passed; `error` is what led to one. */
   phases: z.array(z.strictObject({
     phase: z.enum(PHASES),
     at: z.iso.datetime(),
+    error: z.enum(CODES).optional(),
   })).min(1),
-  /** What went wrong; null when nothing did. */
+  /** What went wrong, or what nobody knows; null when nothing did. */
   error: z.enum(CODES).nullable(),
   by: z.string().min(1).max(256),
 });
@@ -56,24 +57,48 @@ export function newReceipt(
   };
 }
 
-/** The receipt after another phase. Cleaning up after an end may fail and changes no verdict. */
+/** Whether it passed a phase. */
+export function hasPassed({ phases }: BootstrapReceipt, phase: Phase): boolean {
+  return phases.some((one) => one.phase === phase);
+}
+
+/** Whether it is settled. One that is not is gone on with, under the same id. */
+export function isSettled({ phases }: BootstrapReceipt): boolean {
+  const last = phases.findLast(({ phase }) => phase !== "cleanup_failed")?.phase;
+  return last !== undefined && ENDS.includes(last);
+}
+
+/** What made it go back; null when nothing did. */
+export function triggerOf({ phases }: BootstrapReceipt): BootstrapCode | null {
+  return phases.find(({ phase }) => phase === "rollback_started")?.error ?? null;
+}
+
+/**
+ * The receipt after another phase; one that was passed before, by an attempt that was interrupted, is
+ * not passed again. A person may go back from what was accepted. Cleaning up after an end may fail and
+ * changes no verdict.
+ */
 export function withPhase(
   receipt: BootstrapReceipt,
   phase: Phase,
   at: string,
   error: BootstrapReceipt["error"] = receipt.error,
 ): BootstrapReceipt {
+  if (hasPassed(receipt, phase)) return { ...receipt, error };
   const last = receipt.phases.at(-1)?.phase;
-  if (last === phase) return receipt;
-  if (last !== undefined && ENDS.includes(last) && phase !== "cleanup_failed") {
+  const mayFollow = phase === "cleanup_failed" ||
+    (last === "accepted" && phase === "rollback_started");
+  if (last !== undefined && ENDS.includes(last) && !mayFollow) {
     throw new TypeError(`a receipt that ended ${last} cannot become ${phase}`);
   }
-  return { ...receipt, phases: [...receipt.phases, { phase, at }], error };
+  const passed = phase === "rollback_started" && error !== null
+    ? { phase, at, error }
+    : { phase, at };
+  return { ...receipt, phases: [...receipt.phases, passed], error };
 }
 
-/** 0 accepted, 3 a person must look, 1 anything else. */
-export function exitCodeOf({ phases }: BootstrapReceipt): 0 | 1 | 3 {
-  const passed = phases.map(({ phase }) => phase);
-  if (passed.includes("manual_recovery")) return 3;
-  return passed.includes("accepted") && !passed.includes("rollback_started") ? 0 : 1;
+/** 0 accepted; 1 refused or rolled back; 3 a person must look, or go on: it is not settled. */
+export function exitCodeOf(receipt: BootstrapReceipt): 0 | 1 | 3 {
+  if (hasPassed(receipt, "manual_recovery") || !isSettled(receipt)) return 3;
+  return hasPassed(receipt, "accepted") && !hasPassed(receipt, "rollback_started") ? 0 : 1;
 }

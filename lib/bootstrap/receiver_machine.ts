@@ -82,9 +82,16 @@ function step(state: ReceiverState, event: ReceiverEvent): ReceiverState {
     case "failed":
       // On the way back there is no further way back; nor where nobody knows whose pointer it is.
       return state.phase === "rollback_started" || event.code === "ownership_uncertain"
-        ? { ...state, phase: "manual_recovery", error: event.code, owes: null }
+        ? { ...state, phase: "manual_recovery", error: stuckBy(state, event.code), owes: null }
         : { ...state, error: event.code, owes: null };
   }
+}
+
+/** What is gone, or not whole, is nothing to go back to. */
+function stuckBy({ phase }: ReceiverState, code: BootstrapCode): BootstrapCode {
+  return phase === "rollback_started" && code === "generation_not_whole"
+    ? "no_prior_generation"
+    : code;
 }
 
 function owed({ phase, operation, prior, owes }: ReceiverState): ReceiverEffect | null {

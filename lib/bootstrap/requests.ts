@@ -77,6 +77,12 @@ const standing = {
   prior: z.union([sha256Shape, z.literal("none")]),
 };
 
+/** Which programs a generation holds, as its manifest says. */
+const generationShape = z.strictObject({
+  build_digest: sha256Shape,
+  version: z.string().min(1).max(64),
+});
+
 /** The answers. */
 export const answerShape = z.discriminatedUnion("ok", [
   z.strictObject({
@@ -93,6 +99,11 @@ export const answerShape = z.discriminatedUnion("ok", [
       platform: platformShape,
       supervisor: supervisorShape,
       bootstrap_authorized: z.boolean(),
+      /** What `current` and `prior` name; left out where nothing is there that is known. */
+      generations: z.strictObject({
+        current: generationShape.optional(),
+        prior: generationShape.optional(),
+      }),
     }).optional(),
   }),
   z.strictObject({ ok: z.literal(false), protocol, code: codeShape, ...standing }),
@@ -100,6 +111,8 @@ export const answerShape = z.discriminatedUnion("ok", [
 
 /** One answer. */
 export type Answer = z.infer<typeof answerShape>;
+/** Who a receiver says it is. */
+export type Identity = NonNullable<Extract<Answer, { ok: true }>["identity"]>;
 /** The part of an answer that says where the operation stands. */
 export type Standing = Pick<
   Answer,

@@ -88,7 +88,7 @@ export function readSshOutcome(
   }
   return CHANGES.includes(verb)
     ? refuse(
-      "outcome_unknown",
+      "may_have_executed",
       "the receiver did not answer: it may have done it or not",
       "ask for the status, then send the same again",
     )

@@ -18,24 +18,32 @@ export interface Build {
   readonly build_digest: string | null;
   /** The commit it was built from, `-dirty` behind it when the tree differed. Absent from source. */
   readonly commit?: string;
+  /** When that commit was made, ISO 8601: the same for every build of it. Absent from source. */
+  readonly built_at?: string;
   /** Version of the runtime. */
   readonly deno: string;
   /** Operating system and processor, as `linux-x86_64`. */
   readonly platform: string;
 }
 
-/** The stamp of a build. */
-export function stampOf(digest: string, commit: string | null): string {
-  return `anvil-build-stamp:${digest}:${commit ?? "unknown"}`;
+/** The stamp of a build; `builtAt` in whole seconds since the epoch, as git counts. */
+export function stampOf(digest: string, commit: string | null, builtAt: number | null): string {
+  return `anvil-build-stamp:${digest}:${commit ?? "unknown"}:${builtAt ?? "unknown"}`;
 }
 
 /** What a stamp says; that of the source says nothing. Throws for one that nobody wrote. */
-export function readStamp(stamp: string): Pick<Build, "build_digest" | "commit"> {
+export function readStamp(stamp: string): Pick<Build, "build_digest" | "commit" | "built_at"> {
   if (stamp.endsWith(":source")) return { build_digest: null };
-  const found = /^anvil-build-stamp:([0-9a-f]{64}):(unknown|[0-9a-f]{40,64}(?:-dirty)?)$/.exec(
-    stamp,
-  );
-  const [, digest, commit] = found ?? [];
-  if (digest === undefined || commit === undefined) throw new Error("the build's stamp is damaged");
-  return commit === "unknown" ? { build_digest: digest } : { build_digest: digest, commit };
+  const found =
+    /^anvil-build-stamp:([0-9a-f]{64}):(unknown|[0-9a-f]{40,64}(?:-dirty)?):(unknown|\d{1,11})$/
+      .exec(stamp);
+  const [, digest, commit, seconds] = found ?? [];
+  if (digest === undefined || commit === undefined || seconds === undefined) {
+    throw new Error("the build's stamp is damaged");
+  }
+  return {
+    build_digest: digest,
+    ...(commit === "unknown" ? {} : { commit }),
+    ...(seconds === "unknown" ? {} : { built_at: new Date(Number(seconds) * 1000).toISOString() }),
+  };
 }

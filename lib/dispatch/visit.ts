@@ -53,6 +53,7 @@ export interface VisitLimits {
 const WAY_MS = 5000;
 /** For an operation whose deadline is not known, in milliseconds. */
 const UNKNOWN_DEADLINE_MS = 60_000;
+const NOT_SENT = { notSent: true } as const;
 /** `/health` and `/livez` are never larger. */
 const MOST_PROOF_BYTES = 64 * 1024;
 
@@ -69,12 +70,7 @@ export async function visit(
 ): Promise<Outcome | null> {
   const started = ports.clock.monotonic();
   const token = await ports.token(target);
-  if (token.kind === "refused") {
-    return fell(target.host, "unauthorized", token.code, token.detail, {
-      notSent: true,
-      nextStep: token.nextStep ?? null,
-    });
-  }
+  if (token.kind === "refused") return withoutToken(target, token);
   if (signal.aborted) return null;
   const upstream = ports.open(target.endpoint.scheme);
   try {
@@ -85,6 +81,76 @@ export async function visit(
   } finally {
     upstream.close();
   }
+}
+
+/** What a look at a host gave: who answers there, and what each question gave. */
+export interface Looked {
+  /** Of `GET /health`; when it is not `done`, nothing was asked. */
+  readonly proof: Outcome;
+  /** By the operation's name; none is there that `signal` ended. */
+  readonly answers: ReadonlyMap<string, Outcome>;
+}
+
+/** Questions that follow from the first answers, each under the name its answer gets. */
+export type FollowUp = (
+  answers: ReadonlyMap<string, Outcome>,
+) => readonly (readonly [name: string, ask: CallAsk])[];
+
+/**
+ * Looks at one host: proves once who answers there, then asks `asks` in turn over the same
+ * connection, and after them what `followUp` makes of the answers. Only what the host's own
+ * catalogue calls a read is sent; anything else is refused here.
+ */
+export async function look(
+  ports: Omit<VisitPorts, "onMutation">,
+  target: PlannedHost,
+  asks: readonly CallAsk[],
+  limits: VisitLimits,
+  signal: AbortSignal,
+  followUp: FollowUp = () => [],
+): Promise<Looked | null> {
+  const started = ports.clock.monotonic();
+  const token = await ports.token(target);
+  if (token.kind === "refused") return { proof: withoutToken(target, token), answers: new Map() };
+  if (signal.aborted) return null;
+  const { secret } = token;
+  const upstream = ports.open(target.endpoint.scheme);
+  const told = (outcome: Outcome) => withoutSecret(outcome, secret);
+  try {
+    const all = { ...ports, onMutation: () => {} };
+    const visit = new Visit(all, upstream, target, limits, signal);
+    const proven = await visit.prove(secret);
+    if (proven === null) return null;
+    const tookMs = Math.round(ports.clock.monotonic() - started);
+    if (proven.kind !== "proven") return { proof: { ...told(proven), tookMs }, answers: new Map() };
+    const { health, about } = proven;
+    const answers = new Map<string, Outcome>();
+    const put = async (name: string, ask: CallAsk) => {
+      const outcome = await visit.read(proven, ask);
+      if (outcome !== null) answers.set(name, told(outcome));
+    };
+    for (const ask of asks) await put(ask.name, ask);
+    for (const [name, ask] of followUp(answers)) await put(name, ask);
+    return { proof: { ...told(done(target.host, health, about)), tookMs }, answers };
+  } finally {
+    upstream.close();
+  }
+}
+
+/** A call as a question of a look. */
+export type CallAsk = Extract<Ask, { kind: "call" }>;
+
+function withoutToken({ host }: PlannedHost, { code, detail, nextStep }: Refusal): Outcome {
+  const more = { notSent: true, nextStep: nextStep ?? null };
+  return fell(host, "unauthorized", code, detail, more);
+}
+
+/** Who answers was proven. */
+interface Proven {
+  readonly kind: "proven";
+  readonly headers: readonly (readonly [string, string])[];
+  readonly health: Health;
+  readonly about: Pick<Outcome, "health" | "skewMs">;
 }
 
 class Visit {
@@ -109,6 +175,34 @@ class Visit {
   }
 
   async run(secret: Secret, ask: Ask): Promise<Outcome | null> {
+    const proven = await this.prove(secret);
+    if (proven?.kind !== "proven") return proven;
+    const { headers, health, about } = proven;
+    if (ask.kind === "health") return done(this.#target.host, health, about);
+    const outcome = await this.#asked(headers, health, ask);
+    return outcome && { ...outcome, ...about };
+  }
+
+  /** Asks what is known to change nothing; anything else is refused, and not sent. */
+  async read({ headers, health, about }: Proven, ask: CallAsk): Promise<Outcome | null> {
+    const { catalogues } = this.#ports;
+    const digest = health["catalogue_digest"];
+    const entry = await this.#entryOf(headers, health, ask.name);
+    if (this.#signal.aborted) return null;
+    if (entry === null || entry.effect !== "read") {
+      const { host } = this.#target;
+      const has = entry === null ? await catalogues.has(digest, ask.name) : true;
+      return has === null
+        ? fell(host, "refused", "catalogue_unknown", "its operations could not be read", NOT_SENT)
+        : has
+        ? fell(host, "refused", "not_a_read", "the node does not call it a read", NOT_SENT)
+        : fell(host, "refused", "operation_absent", "the node has no such operation", NOT_SENT);
+    }
+    const outcome = await this.#asked(headers, health, ask);
+    return outcome && { ...outcome, ...about };
+  }
+
+  async prove(secret: Secret): Promise<Proven | Outcome | null> {
     const { node } = this.#target;
     const alive = await this.#get("/livez", [[NODE_HEADER, node]]);
     if (alive.kind === "failed") return this.#failed("proof", "read", alive);
@@ -141,9 +235,15 @@ class Visit {
         { ...about, notSent: true, failure: "wrong_build", nextStep: "bring both to one version" },
       );
     }
-    if (ask.kind === "health") return done(this.#target.host, health, about);
-    const outcome = await this.#asked(headers, health, ask);
-    return outcome && { ...outcome, ...about };
+    return { kind: "proven", headers, health, about };
+  }
+
+  #entryOf(headers: Proven["headers"], health: Health, name: string) {
+    return this.#ports.catalogues.entryOf(
+      health["catalogue_digest"],
+      name,
+      () => this.#get("/v1/operations", headers, 1024 * 1024),
+    );
   }
 
   async #asked(
@@ -151,13 +251,7 @@ class Visit {
     health: Health,
     ask: Exclude<Ask, { kind: "health" }>,
   ): Promise<Outcome | null> {
-    const entry = ask.kind === "call"
-      ? await this.#ports.catalogues.entryOf(
-        health["catalogue_digest"],
-        ask.name,
-        () => this.#get("/v1/operations", headers, 1024 * 1024),
-      )
-      : null;
+    const entry = ask.kind === "call" ? await this.#entryOf(headers, health, ask.name) : null;
     if (this.#signal.aborted) return null;
     // What is not known to change nothing is taken to change something.
     const effect = ask.kind !== "call" || ask.dryRun || entry?.effect === "read"

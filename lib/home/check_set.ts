@@ -10,6 +10,7 @@ import { findSecretLines } from "../topology/forbidden.ts";
 import { readTopology } from "../topology/read.ts";
 import { findServeProblems } from "../serves/manifest.ts";
 import type { Fleet } from "../topology/shape.ts";
+import { BUILDS, readBuilds } from "./builds.ts";
 import type { ExportedFile } from "./export_commit.ts";
 import type { FileProblem, InvalidSet } from "./ports.ts";
 
@@ -68,6 +69,10 @@ function fileProblems(path: string, text: string | null, fleet: Fleet | null) {
   }
   const secrets = findSecretLines(text);
   const syntax = isToml ? readToml(text) : null;
+  if (path === BUILDS) {
+    const read = readBuilds(text, fleet === null ? undefined : Object.keys(fleet.hosts));
+    return read.kind === "invalid" ? read.problems : [];
+  }
   const owner = fleet === null ? null : ownerOf(path, Object.keys(fleet.hosts));
   if (fleet === null || owner === null) {
     return [...secrets, ...(syntax?.kind === "invalid" ? syntax.problems : [])];

@@ -7,8 +7,8 @@
 import type { Clock } from "../core/clock.ts";
 import { judge, probePath } from "../identity/kinds.ts";
 import type { Upstream } from "../relay/upstream.ts";
-import { servedModel } from "./manifest_shape.ts";
-import type { Probe } from "./probe.ts";
+import { type Serve, servedModel } from "./manifest_shape.ts";
+import type { Probed } from "./probe.ts";
 
 const DEADLINE_MS = 3000;
 const CONNECT_MS = 1000;
@@ -20,8 +20,14 @@ type Said =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "not"; readonly observed: string };
 
+/** What has to be known of an engine to ask it. */
+export type Probeable = Pick<Serve, "port" | "health" | "identity" | "model" | "served_model">;
+
 /** A probe over `upstream`, to loopback alone. */
-export function httpProbe(upstream: Upstream, clock: Clock): Probe {
+export function httpProbe(
+  upstream: Upstream,
+  clock: Clock,
+): (serve: Probeable, signal: AbortSignal) => Promise<Probed> {
   async function get(
     port: number,
     target: string,

@@ -109,5 +109,12 @@ export interface Envelope {
 
 /** Prints the envelope as one line on stdout. */
 export function printEnvelope(context: ProgramContext, envelope: Envelope): void {
-  context.terminal.out(`${JSON.stringify(envelope)}\n`);
+  context.terminal.out(`${JSON.stringify(envelope).replaceAll(STEERING, escaped)}\n`);
+}
+
+/** What a terminal may obey and JSON leaves as it is: the same text, spelled otherwise. */
+const STEERING = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -19,9 +19,9 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
   }).join("");
 }
 
-/** A name from a file or an engine must not steer the terminal. */
+/** A name from a file or an engine must not steer the terminal, nor turn its line around. */
 function harmless(cell: string): string {
-  return cell.replaceAll(/\p{Cc}/gu, "\ufffd");
+  return cell.replaceAll(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
 }
 
 /** East Asian wide and fullwidth letters, and what terminals draw as emoji: two columns. */

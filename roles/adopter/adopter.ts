@@ -8,6 +8,7 @@
 
 import { type Adoption, openAdoption } from "../../lib/adoption/adopt.ts";
 import type { Backend } from "../../lib/adoption/backend.ts";
+import { byUserManager } from "../../lib/adoption/backends/supervisor.ts";
 import type { Effect } from "../../lib/adoption/event.ts";
 import type { Remembered } from "../../lib/adoption/hysteresis.ts";
 import {
@@ -65,10 +66,13 @@ const MOST_JOURNAL_BYTES = 64 * 1024 * 1024;
 /** Opens the adopter of `config` for `verb`, given by `by`. */
 export async function openAdopter(
   config: AdopterConfig,
-  ports: AdopterPorts,
+  given: AdopterPorts,
   by: By,
   verb: string,
 ): Promise<Opened> {
+  const ports = config.bundle?.supervisor === "systemd-user"
+    ? { ...given, run: byUserManager(given.run, given.uid ?? 0) }
+    : given;
   const folders = [
     [config.state, 0o700],
     [within(config.state, "roots"), 0o700],

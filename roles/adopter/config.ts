@@ -18,6 +18,9 @@ import { gateShape, probeShape } from "./facts_config.ts";
 const whole = (least: number, most: number) => z.int().min(least).max(most);
 const unit = z.string().regex(/^[A-Za-z0-9:_.@\\-]{1,200}$/, "expected the name of a unit");
 
+/** Whose units a bundle restarts. */
+const BUNDLE_SUPERVISORS = ["system", "systemd-user"] as const;
+
 const origin = z.string().transform((text, ctx) => {
   const parsed = parseOrigin(text);
   if (parsed.kind !== "refused") return text.replace(/\/$/, "");
@@ -121,6 +124,10 @@ export const configShape = z.strictObject({
   }).prefault({}),
   bundle: z.strictObject({
     store: z.string().min(1).describe("Folder of generations and pointers; relative to this file."),
+    supervisor: z.enum(BUNDLE_SUPERVISORS).default("system").describe(
+      "Whose units they are, here, in gates and in probes: the system's, or on Linux those of the " +
+        "account the adopter runs as, which the receiver and `systemctl --user` know.",
+    ),
     units: z.array(unit).max(64).default([]).describe(
       "Restarted after each switch, in this order: systemd units, on macOS launchd labels.",
     ),

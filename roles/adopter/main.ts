@@ -14,6 +14,7 @@ import { removeFile, systemFiles } from "../../lib/host/files.ts";
 import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
 import { configureLog, log } from "../../lib/host/log.ts";
+import { userId } from "../../lib/host/paths.ts";
 import { runProcess } from "../../lib/host/process.ts";
 import { systemRandom } from "../../lib/host/random.ts";
 import { systemBuild, systemTerminal } from "../../lib/host/terminal.ts";
@@ -32,8 +33,8 @@ import {
   stageCommand,
 } from "./commands/verbs.ts";
 
-/** When this source was last changed for a release: no clock is before it. */
-const BUILT_AT = Date.UTC(2026, 0, 1);
+/** No clock is before the first line of this, wherever it runs from. */
+const WRITTEN_AT = "2026-01-01T00:00:00.000Z";
 
 const build = systemBuild("anvil-adopter");
 configureLog({ level: "info" });
@@ -64,8 +65,9 @@ const wiring: Wiring = {
       warn: logger.warn.bind(logger),
       error: logger.error.bind(logger),
     },
+    uid: userId(),
     os: Deno.build.os,
-    builtAt: BUILT_AT,
+    builtAt: Date.parse(build.built_at ?? WRITTEN_AT),
   },
 };
 

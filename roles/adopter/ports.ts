@@ -43,6 +43,8 @@ export interface AdopterPorts {
   readonly upstream: Upstream;
   readonly canConnect: CanConnect;
   readonly remarks: Remarks;
+  /** The user the adopter runs as; null where there is none, on Windows. */
+  readonly uid: number | null;
   /** `linux`, `darwin`. */
   readonly os: string;
   /** When this software was built, in milliseconds since the epoch: no clock is before it. */

@@ -25,6 +25,8 @@ export interface AdopterProgramParts {
   readonly config: string;
   /** What starts a program outside of the agent's own unit; empty: nothing does. */
   readonly outside: readonly string[];
+  /** What a supervisor of a user needs to be found. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** One question. */
@@ -81,7 +83,7 @@ export function adopterProgram(parts: AdopterProgramParts): AdopterProgram {
     const [program = "", ...args] = argv;
     const ended = await parts.run({
       argv: [program, ...args],
-      env: { PATH, USER: who, LC_ALL: "C" },
+      env: { ...parts.env, PATH, USER: who, LC_ALL: "C" },
       deadlineMs,
       maxOutputBytes: MOST_OUTPUT,
       signal,

@@ -17,7 +17,7 @@ import type { ReadPlainFile } from "../../lib/core/plain_file.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { Remarks } from "../../lib/core/remarks.ts";
 import type { Build } from "../../lib/core/version.ts";
-import { within } from "../../lib/host/paths.ts";
+import { userId, within } from "../../lib/host/paths.ts";
 import { type Database, openDatabase } from "../../lib/host/sqlite.ts";
 import type { Upstream } from "../../lib/relay/upstream.ts";
 import { type Audit, openAudit } from "../../lib/operation/audit.ts";
@@ -34,9 +34,13 @@ import type { Roster } from "./clients.ts";
 import { type Changes, type HostServes, openChanges } from "./changes.ts";
 import type { AgentConfig } from "./config.ts";
 import type { FactPorts } from "./facts/fact.ts";
+import { Bench } from "./benchmarks/bench.ts";
+import { BenchmarkStore, type OpenBenchmarkJournal } from "./benchmarks/store.ts";
+import { benchmarkOperations } from "./operations/benchmarks.ts";
 import { candidateOperations } from "./operations/candidates.ts";
 import { configInstallOperation } from "./operations/config_install.ts";
 import { configOperations } from "./operations/config.ts";
+import { type DigestParts, digestsOperation } from "./operations/digests.ts";
 import { knownCredentials } from "./known_credentials.ts";
 import { nodeOperations } from "./operations/node.ts";
 import { recordOperations } from "./operations/record.ts";
@@ -57,6 +61,7 @@ export interface AgentPorts {
   readonly tryLock: TryLock;
   readonly directories: Directories;
   readonly openJournal: OpenChangeJournal;
+  readonly openBenchmarkJournal: OpenBenchmarkJournal;
   /** The serves of this host, for changes; null when agent.toml names none. */
   readonly serves: HostServes | null;
   /** Opens the files and runtimes of this host's serves anew. */
@@ -141,6 +146,39 @@ export async function startAgent(config: AgentConfig, ports: AgentPorts): Promis
   };
 }
 
+/** What `config.digests` looks at, as agent.toml names it. */
+function digestParts(
+  { config, state, auth, router, adopter }: AgentConfig,
+  { facts, readPlain, directories, build }: AgentPorts,
+  changes: Changes,
+): DigestParts {
+  const ofUser = router?.supervisor === "systemd-user";
+  const named = router?.unit !== undefined && router.supervisor !== "launchd" ? [router.unit] : [];
+  return {
+    files: {
+      roots: config.roots,
+      own: [auth.clients, router?.token_file].filter((path) => path !== undefined),
+      except: [state],
+      read: readPlain,
+      directories,
+    },
+    units: {
+      run: facts.run,
+      os: facts.os,
+      scope: ofUser ? "--user" : "--system",
+      env: ofUser ? { XDG_RUNTIME_DIR: `/run/user/${userId() ?? 0}` } : {},
+    },
+    named,
+    programs: {
+      run: facts.run,
+      build,
+      router: router?.program ?? null,
+      adopter: adopter?.program ?? null,
+      client: changes.router,
+    },
+  };
+}
+
 function listen(
   config: AgentConfig,
   ports: AgentPorts,
@@ -155,6 +193,19 @@ function listen(
     ...ports,
     files: ports.facts.files,
     run: ports.facts.run,
+  });
+  const store = new BenchmarkStore({
+    root: within(config.state, "benchmarks"),
+    directories: ports.directories,
+    files: ports.facts.files,
+    openJournal: ports.openBenchmarkJournal,
+  });
+  const bench = new Bench({
+    ...{ config, clock, remarks, build, store },
+    ...{ upstream: ports.upstream, files: ports.facts.files, openServes: ports.openServes },
+    ...{ facts: ports.facts, tryLock: ports.tryLock, change: changes.live },
+    router: changes.client,
+    lockPath: within(config.state, "benchmarks.lock"),
   });
   const { roles } = config;
   const places = { roots: config.config.roots, roles, read: ports.readPlain };
@@ -186,6 +237,7 @@ function listen(
       tryLock: ports.tryLock,
       change: changes.live,
     }),
+    digestsOperation(digestParts(config, ports, changes)),
     ...tokenOperations({
       clock,
       files: ports.facts.files,
@@ -195,7 +247,7 @@ function listen(
     ...candidateOperations(
       config.adopter === undefined
         ? null
-        : adopterProgram({ run: ports.facts.run, ...config.adopter }),
+        : adopterProgram({ run: ports.facts.run, env: ports.env, ...config.adopter }),
     ),
     ...servesOperations({
       node: config.node,
@@ -203,6 +255,7 @@ function listen(
       change: changes.live,
     }),
     serveIdentityOperation({ open: ports.openServes }),
+    ...benchmarkOperations({ bench, store }),
     ...changes.operations,
     ...(ports.more ?? []),
   ]);

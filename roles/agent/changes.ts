@@ -58,8 +58,12 @@ export interface ChangesPorts {
 /** Changes of one host, opened. */
 export interface Changes {
   readonly operations: readonly Operation[];
+  /** How the router of this host is asked; null when the agent knows none. */
+  readonly router: RouterClient | null;
   /** The change that is worked on now; null when there is none. */
   readonly live: () => string | null;
+  /** The router's admin listener; null where agent.toml names no router. */
+  readonly client: RouterClient | null;
   /** Goes on with what an earlier process left. Resolves at its end; never rejects. */
   resume(): Promise<void>;
   /** Resolves when the step that runs now is over. */
@@ -104,7 +108,9 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
       ...modeOperations(parts),
       ...promotionOperations(parts),
     ],
+    router: client,
     live: () => conductor.live,
+    client,
     resume: async () => {
       try {
         const end = await conductor.resume();

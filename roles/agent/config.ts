@@ -11,6 +11,8 @@ import type { Checked, Problem } from "../../lib/core/problem.ts";
 import { checkShape, fault } from "../../lib/document/shape.ts";
 import { readToml } from "../../lib/document/toml.ts";
 import { ROUTER_SUPERVISORS } from "../../lib/serves/machines/router_program.ts";
+import { IDENTITY_KINDS } from "../../lib/identity/kinds.ts";
+import { textShape } from "../../lib/evidence/evidence_shape.ts";
 import { RESOURCE_ROLES } from "../../lib/topology/vocabulary.ts";
 
 const whole = (least: number, most: number) => z.int().min(least).max(most);
@@ -44,6 +46,44 @@ const dockerSocket = z.string().transform((text, ctx) => {
     fault("docker_remote", "expected the path of a unix socket: an engine elsewhere is never used"),
   );
   return z.NEVER;
+});
+
+const benchmarkMember = z.strictObject({
+  name: z.string().regex(ID_PATTERN).describe("What `benchmarks.run` calls it; no serve's name."),
+  port: whole(1, 65_535).describe("Where the engine listens on 127.0.0.1."),
+  model: z.strictObject({
+    id: textShape(256).describe("The model, as its publisher names it."),
+    revision: textShape(128).describe("Exactly which one."),
+    quantization: textShape(64).optional(),
+  }),
+  served_model: textShape(256).optional().describe(
+    "What the engine calls it, where that is not `model.id`.",
+  ),
+  engine: textShape(64).describe("As vllm, mlx-lm, llama-server."),
+  engine_version: textShape(128).optional(),
+  health: z.string().max(256).regex(/^\/[\x21-\x7e]*$/, "expected a path, as /health")
+    .default("/v1/models").describe("Answered with 200 once the model is loaded."),
+  identity: z.strictObject({
+    kind: z.enum(IDENTITY_KINDS).describe("How the engine proves what it serves."),
+  }),
+});
+
+const benchmarks = z.strictObject({
+  topology: z.string().min(1).optional().describe(
+    "The installed view of the topology, relative to this file; the one of `[serves]` when absent.",
+  ),
+  router: z.strictObject({
+    data: loopbackOrigin.describe("The data listener of the router on this host."),
+    key_file: z.string().min(1).describe(
+      "File with a router token of scope `infer` that belongs to benchmarks alone, mode 0600, " +
+        "relative to this file.",
+    ),
+  }).optional().describe(
+    "Lets benchmarks ask the router as a client of its own; needs `[router]`.",
+  ),
+  members: z.array(benchmarkMember).max(64).default([]).describe(
+    "Engines on this host that no serve declares, for hosts without a serves.toml.",
+  ),
 });
 
 /** The whole file. */
@@ -113,6 +153,9 @@ export const configShape = z.strictObject({
       ),
   }).optional().describe(
     "For a host whose adoption policy is not `none`; without it there is no `candidates.*`.",
+  ),
+  benchmarks: benchmarks.optional().describe(
+    "What may be measured besides the serves of this host.",
   ),
   limits: z.strictObject({
     reads: whole(1, 1024).default(32).describe("Reads and dry runs at once."),

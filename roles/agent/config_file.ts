@@ -24,7 +24,7 @@ export async function loadConfig(path: string): Promise<Checked<AgentConfig>> {
   if (text === null) return unreadable("not_utf8", "the file is not UTF-8 text");
   const checked = readConfig(text);
   if (checked.kind === "invalid") return checked;
-  const { auth, router, serves, adopter, state, config } = checked.model;
+  const { auth, router, serves, adopter, benchmarks, state, config } = checked.model;
   const model: AgentConfig = {
     ...checked.model,
     state: beside(path, state),
@@ -39,6 +39,17 @@ export async function loadConfig(path: string): Promise<Checked<AgentConfig>> {
     }),
     ...(adopter === undefined ? {} : {
       adopter: { ...adopter, config: beside(path, adopter.config) },
+    }),
+    ...(benchmarks === undefined ? {} : {
+      benchmarks: {
+        ...benchmarks,
+        ...(benchmarks.topology === undefined
+          ? {}
+          : { topology: beside(path, benchmarks.topology) }),
+        ...(benchmarks.router === undefined ? {} : {
+          router: { ...benchmarks.router, key_file: beside(path, benchmarks.router.key_file) },
+        }),
+      },
     }),
     ...(serves === undefined ? {} : {
       serves: {

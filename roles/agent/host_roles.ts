@@ -24,3 +24,11 @@ export const CHANGE_HOSTS = [
   "router",
   "voice",
 ] as const satisfies readonly ResourceRole[];
+
+/** Roles of a host whose models are measured. */
+export const BENCHMARK_HOSTS = [
+  "serving",
+  "voice",
+  "evaluation",
+  "qualification",
+] as const satisfies readonly ResourceRole[];

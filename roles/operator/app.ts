@@ -6,9 +6,13 @@
 
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
+import { benchmarksRoutes } from "./commands/benchmarks.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
+import { capabilityCommand } from "./commands/capability.ts";
 import { configRoutes } from "./commands/config.ts";
+import { dashboardCommand } from "./commands/dashboard.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { evidenceRoutes } from "./commands/evidence.ts";
 import { fleetRoutes } from "./commands/fleet.ts";
 import { homeRoutes } from "./commands/home.ts";
 import { modeRoutes } from "./commands/mode.ts";
@@ -32,14 +36,18 @@ export function operatorApp(operator: Operator) {
         topology: topologyRoutes(operator),
         home: homeRoutes(operator),
         fleet: fleetRoutes(operator),
+        capability: capabilityCommand(operator),
         node: nodeRoutes(operator),
         op: opRoutes(operator),
         serves: servesRoutes(operator),
         mode: modeRoutes(operator),
         promote: promoteRoutes(operator),
         config: configRoutes(operator),
+        evidence: evidenceRoutes(operator),
+        benchmarks: benchmarksRoutes(operator),
         tokens: tokensRoutes(operator),
         bootstrap: bootstrapRoutes(operator),
+        dashboard: dashboardCommand(operator),
         schema: schemaCommand,
         doctor: doctorCommand(operator),
         completions: completionsCommand(NAME),

@@ -45,7 +45,7 @@ export interface Dispatched {
 }
 
 /** Steps of the proof of who answers may take so long each, in milliseconds. */
-const PROOF_MS = 5000;
+export const PROOF_MS = 5000;
 const MOST_CA_BYTES = 1024 * 1024;
 
 /** Reads the topology, makes the plan, and finds out where tokens are. */

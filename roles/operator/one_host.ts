@@ -6,8 +6,8 @@
 
 import type { Json } from "../../lib/core/canonical_json.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
-import type { Ask } from "../../lib/dispatch/ask.ts";
 import type { Outcome } from "../../lib/dispatch/outcome.ts";
+import type { CallAsk } from "../../lib/dispatch/visit.ts";
 import type { ProgramContext } from "../../lib/terminal/program.ts";
 import type { Target } from "../../lib/topology/resolve.ts";
 import { prepareDispatch, type Ready, runDispatch } from "./dispatch.ts";
@@ -35,7 +35,7 @@ export async function prepareOne(
 }
 
 /** A read as an ask. */
-export function readAsk(name: string, input: Json): Ask {
+export function readAsk(name: string, input: Json): CallAsk {
   return { kind: "call", name, input, dryRun: false, confirm: false, key: "this-is-a-read" };
 }
 

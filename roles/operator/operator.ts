@@ -16,6 +16,7 @@ import { freeBytes } from "../../lib/host/disk_space.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
+import { narrowToReading } from "../../lib/host/narrow.ts";
 import { within } from "../../lib/host/paths.ts";
 import { runProcess } from "../../lib/host/process.ts";
 import { systemRandom } from "../../lib/host/random.ts";
@@ -46,6 +47,8 @@ export interface Operator {
   /** Who gives the command, as the environment says. */
   readonly by: string;
   readonly dispatch: DispatchPorts;
+  /** Gives up writing, and starting programs: those named, or all of them. For the whole process. */
+  readonly narrow: (without: readonly string[] | "all") => Promise<void>;
   readonly doctor: DoctorPorts;
 }
 
@@ -119,6 +122,7 @@ export function systemOperator(
       endsOf,
       endShownAt,
     },
+    narrow: narrowToReading,
   };
 }
 

@@ -5,6 +5,10 @@
  */
 
 import * as z from "zod";
+import { evidenceShape } from "../../lib/evidence/evidence_shape.ts";
+import { parityShape } from "../../lib/evidence/parity_shape.ts";
+import { recordShape } from "../../lib/evidence/record.ts";
+import { signatureShape } from "../../lib/evidence/signature.ts";
 import { receiptShape } from "../../lib/home/receipt.ts";
 import { manifestShape } from "../../lib/serves/manifest_shape.ts";
 import { fleetShape } from "../../lib/topology/shape.ts";
@@ -31,6 +35,10 @@ export const SCHEMAS = {
   serves: manifestShape,
   receipt: receiptShape,
   envelope: envelopeShape,
+  evidence: evidenceShape,
+  "evidence-record": recordShape,
+  "evidence-signature": signatureShape,
+  parity: parityShape,
 } as const;
 
 /** One of {@link SCHEMAS}. */

@@ -35,7 +35,13 @@ export function cellTold(of: JsonObject, name: string, none = "-"): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** What an agent says must not steer the terminal. Lines stay lines. */
+/** What an agent says must not steer the terminal, nor turn a line around. Lines stay lines. */
 export function harmless(text: string): string {
-  return text.replaceAll(/[^\n\P{Cc}]/gu, "\ufffd");
+  return text.replaceAll(/[^\n\P{Cc}]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
+}
+
+/** The same in one line, and no longer than `most` characters. */
+export function short(text: string, most = 160): string {
+  const line = harmless(text.slice(0, most * 2).replaceAll(/\s+/g, " ")).trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }

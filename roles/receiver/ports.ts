@@ -10,6 +10,7 @@ import type { Journal } from "../../lib/core/journal.ts";
 import type { TryLock } from "../../lib/core/lock.ts";
 import type { ReadOwned } from "../../lib/core/owned_file.ts";
 import type { RunProcess } from "../../lib/core/process.ts";
+import type { ProbeReplace } from "../../lib/core/replace_probe.ts";
 import type { Build } from "../../lib/core/version.ts";
 import type { GenerationPorts } from "../../lib/generation/ports.ts";
 
@@ -28,6 +29,7 @@ export interface ReceiverPorts extends GenerationPorts {
     decode: (value: Json) => Entry | null,
   ) => Promise<OpenedJournal<Entry>>;
   readonly run: RunProcess;
+  readonly probeReplace: ProbeReplace;
   readonly clock: Clock;
   readonly build: Build;
   /** The user it runs as; null where the platform has no such number. */

@@ -219,6 +219,63 @@ Deno.test("receiver: two at once, a damaged journal, a full disk", async () => {
   assert.equal(code(await host.ask({ verb: "identity", expected_node: "n1" })), "journal_damaged");
 });
 
+Deno.test("receiver: while another connection changes the host, how it stands is not guessed", async () => {
+  const host = await Host.on(newDisk());
+  await host.stage(ONE, ID(1));
+  host.journalBusy = true;
+  assert.equal(code(await host.ask({ verb: "status", operation_id: ID(1) })), "receiver_busy");
+  assert.equal(code(await host.activate(ONE, ID(1))), "receiver_busy");
+  const identity = await host.ask({ verb: "identity", expected_node: "n1" });
+  assert.deepEqual([identity.ok, identity.operation_id, identity.unfinished], [true, "none", true]);
+  host.journalBusy = false;
+  assert.equal((await host.ask({ verb: "status", operation_id: ID(1) })).phase, "installed");
+});
+
+Deno.test("receiver: a file system without an atomic replace is refused, before anything is taken", async () => {
+  const host = await Host.on(newDisk());
+  host.replaces = "not_atomic";
+  const staged = await host.stage(ONE, ID(1));
+  assert.deepEqual([code(staged), staged.phase], ["no_atomic_replace", "none"]);
+  assert.deepEqual(host.generations(), []);
+  host.replaces = "atomic";
+  await host.stage(ONE, ID(1));
+  const codes = {
+    not_atomic: "no_atomic_replace",
+    no_space: "no_space",
+    unwritable: "storage_failed",
+  };
+  for (const [kind, expected] of Object.entries(codes)) {
+    host.replaces = kind as keyof typeof codes;
+    const active = await host.activate(ONE, ID(1));
+    assert.deepEqual([code(active), active.phase, active.current], [expected, "installed", "none"]);
+  }
+  assert.deepEqual([host.running, host.pointer("current")], [[], null]);
+  host.replaces = "atomic";
+  assert.ok((await host.activate(ONE, ID(1))).ok);
+});
+
+Deno.test("receiver: it says which builds are current and prior, and nothing of what is gone", async () => {
+  const host = await Host.on(newDisk());
+  const builds = async () => {
+    const answer = await host.ask({ verb: "identity", expected_node: "n1" });
+    assert.ok(answer.ok && answer.identity !== undefined);
+    const { current, prior } = answer.identity.generations;
+    return [current?.build_digest ?? null, prior?.build_digest ?? null];
+  };
+  const [one, two] = ["1".repeat(64), "2".repeat(64)];
+  assert.deepEqual(await builds(), [null, null]);
+  for (const [bundle, id] of [[ONE, ID(1)], [TWO, ID(2)]] as const) {
+    await host.stage(bundle, id);
+    await host.activate(bundle, id);
+  }
+  assert.deepEqual(await builds(), [two, one]);
+  host.forget(ONE);
+  assert.deepEqual(await builds(), [two, null]);
+  const stuck = await host.rollback(ID(2));
+  assert.deepEqual([code(stuck), stuck.phase], ["no_prior_generation", "manual_recovery"]);
+  assert.equal(host.pointer("current"), `${host.digest(TWO)}\n`);
+});
+
 /** Whatever happened: the pointer names a whole generation, and what runs last is what it names. */
 async function settle(disk: FakeDisk): Promise<Host> {
   const host = await Host.on(disk);

@@ -25,6 +25,13 @@ import type { ReceiverPorts } from "./ports.ts";
 import { restartUnit } from "./supervisor.ts";
 import type { Target, TargetConfig } from "./target.ts";
 
+/** Where the journal says that an operation stands. */
+export interface Stand {
+  readonly state: ReceiverState;
+  /** True when something was begun whose end is not written down. */
+  readonly unfinished: boolean;
+}
+
 /** What a request works with. */
 export interface Work {
   readonly store: Store;
@@ -32,6 +39,7 @@ export interface Work {
   readonly state: ReceiverState;
   /** Takes an event in, and pays what is then owed. */
   readonly offer: (event: ReceiverEvent) => Promise<ReceiverState>;
+  readonly look: () => Promise<Stand>;
 }
 
 /** The store of a target. */
@@ -64,7 +72,7 @@ export async function withWork<Outcome>(
   const perform = (effect: ReceiverEffect) => performed(ports, store, config, effect);
   const offer = (event?: ReceiverEvent) => drive(receiverMachine, journal, perform, event);
   try {
-    return await act({ store, state: await offer(), offer });
+    return await act({ store, state: await offer(), offer, look: () => lookAt(journal) });
   } catch (error) {
     if (error instanceof CorruptLine) {
       ports.remark(error.message);
@@ -80,9 +88,7 @@ export async function withWork<Outcome>(
 }
 
 /** What the journal says, without paying anything. */
-export async function lookAt(
-  journal: Journal<ReceiverEntry>,
-): Promise<{ readonly state: ReceiverState; readonly unfinished: boolean }> {
+export async function lookAt(journal: Journal<ReceiverEntry>): Promise<Stand> {
   const { state, unfinished } = recall(receiverMachine, await journal.read());
   return { state, unfinished: unfinished !== null || receiverMachine.owed(state) !== null };
 }
@@ -113,6 +119,20 @@ async function performed(
   return { type: "failed", code: codeOfStore(switched, "activation_failed") };
 }
 
+/** Null when the store can be pointed with: its file system replaces a name at once. */
+export async function refuseReplace(
+  { probeReplace, remark }: ReceiverPorts,
+  { root }: TargetConfig,
+): Promise<Refusal<BootstrapCode> | null> {
+  const probed = await probeReplace(root);
+  if (probed.kind === "atomic") return null;
+  remark(`replace probe: ${probed.kind}: ${probed.cause}`);
+  if (probed.kind === "no_space") return refuse("no_space", "the disk is full");
+  return probed.kind === "unwritable"
+    ? refuse("storage_failed", "the store cannot be written to")
+    : refuse("no_atomic_replace", "the store's file system cannot replace a name at once");
+}
+
 /** What a refusal of the store is called on the wire. */
 export function codeOfStore(
   { code }: GenerationRefusal,
@@ -120,6 +140,7 @@ export function codeOfStore(
 ): BootstrapCode {
   if (code === "store_no_space") return "no_space";
   if (code === "store_unusable") return "storage_failed";
+  if (code === "generation_unknown" || code === "generation_damaged") return "generation_not_whole";
   return code === "generation_digest_differs" ? "digest_mismatch" : fallback;
 }
 

@@ -9,9 +9,10 @@ import { newId } from "../../lib/core/ids.ts";
 import type { FailureCode } from "../../lib/relay/failure.ts";
 import type { Scope } from "./clients.ts";
 import type { Core } from "./core.ts";
-import type { Decisions } from "./decisions.ts";
+import { type Decisions, HELD } from "./decisions.ts";
 import { messageOf } from "./exchange_messages.ts";
 import type { Metrics } from "./metrics.ts";
+import { paces } from "./pace.ts";
 import { errorAnswer } from "./response.ts";
 import { targetOf } from "../../lib/core/target.ts";
 import { type TransitionRefused, type Transitions, transitionShape } from "./transition.ts";
@@ -23,6 +24,8 @@ export interface AdminParts {
   readonly transitions: Transitions;
   /** What `--version` says. */
   readonly version: string;
+  /** SHA-256 that names the build; null when it runs from source. */
+  readonly buildDigest: string | null;
   /** SHA-256 of the configuration that runs, lower-case hex. */
   readonly configDigest: string;
 }
@@ -86,6 +89,7 @@ function status(core: Core, parts: AdminParts): object {
   return {
     node: core.config.node,
     version: parts.version,
+    build_digest: parts.buildDigest,
     config_digest: parts.configDigest,
     started_at: timestamp(core.startedAt),
     at: timestamp(core.ports.clock.now()),
@@ -94,6 +98,7 @@ function status(core: Core, parts: AdminParts): object {
     buffered_bytes: core.bounds.budget.held,
     decisions_lost: parts.decisions.lost,
     tiers: [...core.tiers.values()].map((tier) => tier.report()),
+    paces: paces(parts.decisions.newest(HELD), core.tiers.keys(), core.ports.clock.now()),
     aliases: core.config.aliases,
   };
 }

@@ -9,7 +9,7 @@ import type { RecordSink } from "../../lib/core/record_sink.ts";
 import type { Decision } from "./decision.ts";
 
 /** Decisions held in memory. */
-const HELD = 1000;
+export const HELD = 1000;
 /** Decisions a follower may be behind before it is let go. */
 const MOST_BEHIND = 1000;
 /** Followers at once. */

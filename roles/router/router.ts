@@ -66,6 +66,8 @@ export interface RouterPorts {
   /** Resident memory of this process, in bytes. */
   readonly residentBytes: () => number;
   readonly version: string;
+  /** SHA-256 that names the build; from source there is none. */
+  readonly buildDigest?: string | null;
   readonly configDigest: string;
 }
 
@@ -160,6 +162,7 @@ export class Router {
           metrics: this.#metrics,
           transitions: this.#transitions,
           version: this.#ports.version,
+          buildDigest: this.#ports.buildDigest ?? null,
           configDigest: this.#ports.configDigest,
         }, request),
     );

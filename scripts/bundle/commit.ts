@@ -1,13 +1,21 @@
 /**
- * Which commit a tree is of.
+ * Which commit a tree is of, and when that was made.
  *
  * @module
  */
 
 import { fileURLToPath } from "node:url";
 
-/** The commit of the tree, `-dirty` behind it when something differs; null without git. */
-export async function commitOf(root: URL): Promise<string | null> {
+/** What a build is named after, besides its digest. */
+export interface Revision {
+  /** The commit, `-dirty` behind it when something differs; null when nobody knows. */
+  readonly commit: string | null;
+  /** When it was made, in seconds since the epoch: what a build says instead of a time of its own. */
+  readonly builtAt: number | null;
+}
+
+/** The revision of the tree; nothing is known of it without git. */
+export async function revisionOf(root: URL): Promise<Revision> {
   const git = async (...args: string[]): Promise<string | null> => {
     const command = new Deno.Command("git", {
       args: ["-C", fileURLToPath(root), ...args],
@@ -16,7 +24,10 @@ export async function commitOf(root: URL): Promise<string | null> {
     const outcome = await command.output().catch(() => null);
     return outcome?.success ? new TextDecoder().decode(outcome.stdout).trim() : null;
   };
-  const commit = await git("rev-parse", "HEAD");
+  const [commit, seconds] = (await git("show", "-s", "--format=%H %ct", "HEAD"))?.split(" ") ?? [];
   const changes = await git("status", "--porcelain");
-  return commit === null || changes === null ? null : changes === "" ? commit : `${commit}-dirty`;
+  if (commit === undefined || seconds === undefined || changes === null) {
+    return { commit: null, builtAt: null };
+  }
+  return { commit: changes === "" ? commit : `${commit}-dirty`, builtAt: Number(seconds) };
 }

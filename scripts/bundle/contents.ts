@@ -5,9 +5,10 @@
  */
 
 import { canonicalJson } from "../../lib/core/canonical_json.ts";
-import { VERSION } from "../../lib/core/version.ts";
+import { stampOf, VERSION } from "../../lib/core/version.ts";
 import type { Manifest } from "../../lib/generation/manifest.ts";
 import { sha256 } from "../../lib/host/digest.ts";
+import type { Revision } from "./commit.ts";
 import { cmdLauncher, flagsOf, shLauncher, STABLE_LAUNCHER } from "./launchers.ts";
 import type { RoleTask } from "./role_tasks.ts";
 import { bundleScript, packagesFolder, stamped } from "./role_script.ts";
@@ -45,7 +46,7 @@ export async function buildPrograms(
   root: URL,
   tasks: readonly RoleTask[],
   unstable: readonly string[],
-  commit: string | null,
+  { commit, builtAt }: Revision,
 ): Promise<Programs> {
   const plain = new Map<string, string>();
   for (const { role } of tasks) plain.set(role, await bundleScript(root, `roles/${role}/main.ts`));
@@ -69,8 +70,9 @@ export async function buildPrograms(
   for (const spec of packagesIn(plain.values())) {
     packages.push(await describePackage(spec, lock, folder));
   }
+  const stamp = stampOf(digest, commit, builtAt);
   const scripts = new Map(
-    [...plain].map(([role, script]) => [role, stamped(script, digest, commit)] as const),
+    [...plain].map(([role, script]) => [role, stamped(script, stamp)] as const),
   );
   return { tasks, unstable, scripts, packages, build: { digest, commit } };
 }

@@ -137,8 +137,13 @@ Deno.test("stamp: says the build, and from source says nothing", () => {
   const digest = "a".repeat(64);
   const commit = `${"b".repeat(40)}-dirty`;
   assert.deepEqual(readStamp(STAMP), { build_digest: null });
-  assert.deepEqual(readStamp(stampOf(digest, commit)), { build_digest: digest, commit });
-  assert.deepEqual(readStamp(stampOf(digest, null)), { build_digest: digest });
+  assert.deepEqual(readStamp(stampOf(digest, commit, 1_790_000_000)), {
+    build_digest: digest,
+    commit,
+    built_at: "2026-09-21T14:13:20.000Z",
+  });
+  assert.deepEqual(readStamp(stampOf(digest, null, null)), { build_digest: digest });
+  assert.throws(() => readStamp(stampOf(digest, null, -1)), /damaged/);
   assert.throws(() => readStamp(`${STAMP}x`), /damaged/);
 });
 

@@ -6,7 +6,7 @@
 
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { STAMP, stampOf } from "../../lib/core/version.ts";
+import { STAMP } from "../../lib/core/version.ts";
 
 /** Bundles `entry`, a path below `root`. */
 export async function bundleScript(root: URL, entry: string): Promise<string> {
@@ -64,9 +64,9 @@ export function withoutPlaces(script: string, root: URL, packages: string): stri
   return named;
 }
 
-/** Writes into a script which build it is of. */
-export function stamped(script: string, digest: string, commit: string | null): string {
+/** Writes into a script which build it is of: a stamp in place of the source's. */
+export function stamped(script: string, stamp: string): string {
   const parts = script.split(STAMP);
   if (parts.length !== 2) throw new Error(`observed ${parts.length - 1} stamps, expected 1`);
-  return parts.join(stampOf(digest, commit));
+  return parts.join(stamp);
 }

@@ -22,6 +22,7 @@ import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
 import { readOwned } from "../../lib/host/owned_file.ts";
 import { runProcess } from "../../lib/host/process.ts";
+import { probeReplace } from "../../lib/host/replace_probe.ts";
 import { serveConnection } from "../../roles/receiver/connection.ts";
 
 const [folder = ""] = Deno.args;
@@ -83,6 +84,7 @@ const { code } = Object(
       // The host's supervisor is a script of the test.
       run: ({ argv: [, ...args], ...rest }) =>
         runProcess({ ...rest, argv: [at("systemctl"), ...args] }),
+      probeReplace,
       clock: systemClock,
       build: {
         name: "anvil-receiver",

@@ -16,6 +16,8 @@ const CODE_PLACES = [
   /^ {2}(operation_[a-z_]+|caller_left): "/gm,
   /^ {4}\| "(audit_[a-z_]+)"/gm,
   /\bwhy: "([a-z0-9_]+)"/g,
+  /\bunknown\(unit, "([a-z0-9_]+)"/g,
+  /^ +\? "((?:digest|program|running)_[a-z]+)"$/gm,
   /new Fault\(\s*"([a-z0-9_]+)"/g,
 ];
 

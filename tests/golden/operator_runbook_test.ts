@@ -12,6 +12,12 @@ const CODE_PLACES = [
   /\b(?:fault|refuse|refused|homeRefusal|invalid|report|told|unusable)\(\s*(?:here, )?"([a-z0-9_]+)"/g,
   /\bat\((?:index, )?"[a-z]+", "([a-z0-9_]+)"/g,
   /\bfell\(\s*[a-z.#A-Z]+,\s*"[a-z_]+",\s*"([a-z0-9_]+)"/g,
+  /\bother\("([a-z0-9_]+)"/g,
+  /\babsent\("[a-z]+", [a-z]+, "([a-z0-9_]+)"/g,
+  /\bnone: [^"\n]*"(no_[a-z]+)"/g,
+  /\bcode: [^"\n]*\? (?:null|"[a-z_]+") : "([a-z0-9_]+)"/g,
+  /\bcode = [^"\n]*\? "([a-z0-9_]+)" : "[a-z0-9_]+"/g,
+  /\bcode = [^"\n]*\? "[a-z0-9_]+" : "([a-z0-9_]+)"/g,
   /"\d{6}": \[\s*"([a-z0-9_]+)"/g,
   /^ {2}\| "([a-z0-9_]+)"/gm,
 ];

@@ -29,7 +29,10 @@ async function bundles(folder: string) {
   const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT))) as Config;
   const tasks = (await readRoleTasks(ROOT, config))
     .filter(({ role }) => role === "agent" || role === "receiver");
-  const programs = await buildPrograms(ROOT, tasks, config.unstable, null);
+  const programs = await buildPrograms(ROOT, tasks, config.unstable, {
+    commit: null,
+    builtAt: null,
+  });
   const contentsWith = (change: (script: string) => string) => {
     const contents = new Map<string, Content>();
     const put = (path: string, text: string, executable = false) =>
@@ -139,6 +142,7 @@ Deno.test({
         `[[transports]]\nhost = "n1"\nkind = "ssh"\naddress = "127.0.0.1"\nport = ${sshd.port}\n` +
         `user = "${sshd.user}"\nknown_host = "${sshd.knownHost}"\nrecovery_capable = true\n`,
     );
+    await Deno.mkdir(dir.at("home"), { mode: 0o700 });
     const flags = [
       ...["--topology", dir.at("topology.toml"), "--tokens", dir.at("tokens")],
       ...["--target", "host:n1", "--key", sshd.key, "--json"],
@@ -166,6 +170,30 @@ Deno.test({
     const phases = (said: { data: { phases: { phase: string }[] } }) =>
       said.data.phases.map(({ phase }) => phase);
     const stop = () => host.text("systemctl", "--user", "stop", "anvil-agent");
+
+    await t.step("missing scope: nobody is asked", async () => {
+      assert.equal((await boot("plan", ...planOf(one))).problems[0].code, "scope_missing");
+      await Deno.writeTextFile(
+        dir.at("home/grants.toml"),
+        'schema = 1\n[[grants]]\nscope = "node-admin:bootstrap"\nhosts = ["n1"]\n',
+        { mode: 0o600 },
+      );
+    });
+
+    await t.step("missing local authorisation: a plan says so, and is not applied", async () => {
+      const allow = (word: string) =>
+        host.text(
+          ...["sed", "-i", `s/^bootstrap_authorized.*/bootstrap_authorized = ${word}/`] as const,
+          "/etc/anvil/receiver.toml",
+        );
+      await allow("false");
+      const refused = await apply(one);
+      assert.deepEqual([refused.code, refused.problems[0].code], [1, "not_authorized"]);
+      assert.equal(await host.text("sh", "-c", "ls /opt/anvil"), "anvil");
+      await allow("true");
+      const unasked = await boot("apply", ...planOf(one), "--plan", dir.at("plan.json"));
+      assert.equal(unasked.problems[0].code, "receiver_mismatch"); // the configuration is another
+    });
 
     await t.step("a plan is the same twice, and changes nothing", async () => {
       const plans = [await boot("plan", ...planOf(one)), await boot("plan", ...planOf(one))];

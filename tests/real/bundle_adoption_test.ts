@@ -54,7 +54,8 @@ async function sh(script: string, ...args: string[]): Promise<void> {
 async function build(root: URL, out: string, commit: string): Promise<string> {
   const targets = TARGETS.filter(({ name }) => name === "linux-x64");
   const store = fileURLToPath(new URL(".tools/runtimes", ROOT));
-  const [made] = await bundle({ root, targets, out, store, files: [], commit });
+  const revision = { commit, builtAt: Date.UTC(2026, 0, 2) / 1000 };
+  const [made] = await bundle({ root, targets, out, store, files: [], revision });
   assert.ok(made !== undefined);
   return `${out}/${made.path.replace(/\/$/, "")}`;
 }

@@ -20,6 +20,7 @@ import { ask, askBody, CHAT, StreamReader } from "../support/stream_reader.ts";
 const ROOT = new URL("../../", import.meta.url);
 const STORE = fileURLToPath(new URL(".tools/runtimes", ROOT));
 const COMMIT = "c".repeat(40);
+const BUILT_AT = 1_790_000_000;
 const NAME = "anvil-0.1.0-linux-x64";
 const ignore = Deno.build.os !== "linux" || Deno.build.arch !== "x86_64" ||
   missingFor(import.meta.url).length > 0;
@@ -61,7 +62,8 @@ Deno.test({
     const out = dir.at("out");
     const targets = TARGETS.filter(({ name }) => name === "linux-x64");
     const files = ["router"];
-    const made = await bundle({ root: ROOT, targets, out, store: STORE, files, commit: COMMIT });
+    const revision = { commit: COMMIT, builtAt: BUILT_AT };
+    const made = await bundle({ root: ROOT, targets, out, store: STORE, files, revision });
     const folder = `${out}/${NAME}`;
     const [named] = made;
     assert.ok(named !== undefined && named.path === `${NAME}/`);
@@ -74,7 +76,12 @@ Deno.test({
         const ended = await run(`${folder}/bin/${name}`, args, { env, clearEnv: true, cwd: "/" });
         assert.equal(ended.code, 0, ended.err);
         const said = JSON.parse(ended.out);
-        assert.deepEqual([said.name, said.commit, said.deno], [name, COMMIT, "2.9.6"]);
+        assert.deepEqual([said.name, said.commit, said.built_at, said.deno], [
+          name,
+          COMMIT,
+          "2026-09-21T14:13:20.000Z",
+          "2.9.6",
+        ]);
         digests.add(said.build_digest);
       }
       const manifest = JSON.parse(await Deno.readTextFile(`${folder}/manifest.json`));
@@ -91,7 +98,16 @@ Deno.test({
       const build = (store: string) =>
         run("unshare", [
           ...["--net", Deno.execPath(), "run", "-A", "--frozen", `${tree}/scripts/bundle.ts`],
-          ...["--platform", "linux-x64", "--only", "folder", "--commit", COMMIT],
+          ...[
+            "--platform",
+            "linux-x64",
+            "--only",
+            "folder",
+            "--commit",
+            COMMIT,
+            "--built-at",
+            `${BUILT_AT}`,
+          ],
           ...["--out", again, "--store", store],
         ], { cwd: tree, env: { npm_config_fetch_retries: "0", npm_config_cache: dir.at("npm") } });
       const second = await build(STORE);

@@ -92,7 +92,18 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ["zod"],
   },
   bootstrap: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"] },
-  evidence: { reach: "pure", imports: CORE, types: PURE, packages: ["zod"], planned: true },
+  evidence: {
+    reach: "pure",
+    imports: [...CORE, "document", "topology", "adoption"], // decision 0100
+    types: PURE,
+    packages: ["zod"],
+  },
+  benchmark: {
+    reach: "pure",
+    imports: ["core", "adoption", "evidence"], // decision 0105
+    types: PURE,
+    packages: ["zod"],
+  },
   home: {
     reach: "ports",
     imports: [...HOST, "document", "topology", "serves", "generation"], // serves: decision 0050
@@ -116,7 +127,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         "serves",
         "operation",
       ],
-      ...["generation", "adoption", "bootstrap", "evidence", "home", "dispatch"],
+      ...["generation", "adoption", "bootstrap", "evidence", "benchmark", "home", "dispatch"],
     ],
     types: [],
     packages: ["fast-check", "@logtape/logtape", "zod"],
@@ -139,7 +150,7 @@ export const ROLES: Readonly<Record<string, Room>> = {
   adopter: ROLE,
   receiver: ROLE,
   publisher: ROLE,
-  operator: ROLE,
+  operator: { ...ROLE, packages: [...ROLE.packages, "hono"] }, // the dashboard: decision 0120
 };
 
 /** What only tests may import, besides what their room may. */
@@ -150,6 +161,8 @@ export const TEST_PACKAGES: readonly string[] = [
   "ai",
   "@ai-sdk/openai-compatible",
   "@ai-sdk/anthropic",
+  "axe-core",
+  "puppeteer-core",
 ];
 
 /** Names no part of the tree may use for a file: they say nothing about what is inside. */

@@ -117,6 +117,7 @@ export function hostPorts(folder: string, more: Partial<AdopterPorts> = {}): Ado
     upstream: http1Upstream(tcpDial, systemClock),
     canConnect: () => Promise.resolve(true),
     remarks: { info: () => {}, warn: () => {}, error: () => {} },
+    uid: 4321,
     os: "linux",
     builtAt: 0,
     ...more,

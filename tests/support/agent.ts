@@ -21,9 +21,11 @@ import { serve } from "../../lib/host/serve.ts";
 import { defineMutation, type Operation } from "../../lib/operation/operation.ts";
 import { http1Upstream } from "../../lib/relay/http1.ts";
 import { type Agent, startAgent } from "../../roles/agent/agent.ts";
+import type { RunProcess } from "../../lib/core/process.ts";
 import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import type { ServesHost } from "../../roles/agent/serves_host.ts";
 import type { HostServes } from "../../roles/agent/changes.ts";
+import type { OpenBenchmarkJournal } from "../../roles/agent/benchmarks/store.ts";
 import { readClients } from "../../roles/agent/clients.ts";
 import { readConfig } from "../../roles/agent/config.ts";
 
@@ -112,7 +114,10 @@ export async function startAgentRig(
     readonly roles?: readonly string[];
     readonly trusted?: boolean;
     readonly serves?: HostServes;
+    /** Stands in for starting programs. */
+    readonly run?: RunProcess;
     readonly openServes?: () => Promise<ServesHost | Refusal>;
+    readonly openBenchmarkJournal?: OpenBenchmarkJournal;
   } = {},
 ): Promise<AgentRig> {
   const { openServes } = settings;
@@ -143,12 +148,18 @@ export async function startAgentRig(
     random: systemRandom,
     remarks,
     build: { name: "a", version: "0", build_digest: null, deno: "0", platform: "linux-x86_64" },
-    facts: { run: runProcess, files: systemFiles, clock: systemClock, os: Deno.build.os },
+    facts: {
+      run: settings.run ?? runProcess,
+      files: systemFiles,
+      clock: systemClock,
+      os: Deno.build.os,
+    },
     readPlain: readPlainFile,
     upstream: http1Upstream(tcpDial, systemClock),
     tryLock,
     directories: systemDirectories,
     openJournal,
+    openBenchmarkJournal: settings.openBenchmarkJournal ?? openJournal,
     serves: settings.serves ?? null,
     openServes: openServes ?? (() => Promise.resolve(refuse("serves_not_configured", "none here"))),
     env: {},

@@ -11,6 +11,7 @@ import { type Answer, answerShape } from "../../lib/bootstrap/requests.ts";
 import type { Json } from "../../lib/core/canonical_json.ts";
 import type { OwnedFault } from "../../lib/core/owned_file.ts";
 import { refuse } from "../../lib/core/refusal.ts";
+import type { ReplaceProbed } from "../../lib/core/replace_probe.ts";
 import { manifestDigest } from "../../lib/generation/manifest.ts";
 import { readPointers } from "../../lib/generation/pointer.ts";
 import { listGenerations, refuseDamaged, type Store } from "../../lib/generation/store.ts";
@@ -23,10 +24,12 @@ import { FakeDisk } from "../../lib/testing/fake_disk.ts";
 import { serveConnection } from "../../roles/receiver/connection.ts";
 import type { ReceiverPorts } from "../../roles/receiver/ports.ts";
 
-/** Two agents. */
-export const [ONE, TWO] = ["1", "2"].map((version) =>
-  bundleOf({ "bin/anvil-agent!": `agent ${version}`, "lib/a.js": "same" }, version)
-) as [Bundle, Bundle];
+/** Two agents, of builds that are nothing but ones and twos. */
+export const [ONE, TWO] = ["1", "2"].map((version) => {
+  const plain = bundleOf({ "bin/anvil-agent!": `agent ${version}`, "lib/a.js": "same" }, version);
+  const build = { digest: version.repeat(64), commit: null };
+  return { ...plain, manifest: { ...plain.manifest, build } };
+}) as [Bundle, Bundle];
 /** Operation ids. */
 export const ID = (number: number) => `boot-${`${number}`.padStart(24, "0")}`;
 
@@ -44,6 +47,10 @@ export function newDisk(): FakeDisk {
 export class Host {
   readonly clock = new FakeClock();
   supervisor: "works" | "fails" | "hangs" = "works";
+  /** Another connection has it. */
+  journalBusy = false;
+  /** What the store's file system shows. */
+  replaces: ReplaceProbed["kind"] = "atomic";
   /** Why the configuration is not read. */
   configFault: OwnedFault | null = null;
   readonly remarks: string[] = [];
@@ -60,13 +67,15 @@ export class Host {
       sha256,
       tryLock: disk.tryLock,
       openJournal: (path, decode) =>
-        Promise.resolve({
-          kind: "open",
-          journal: {
-            ...disk.journal(path, decode),
-            [Symbol.asyncDispose]: () => Promise.resolve(),
+        Promise.resolve(
+          this.journalBusy ? { kind: "busy" } : {
+            kind: "open",
+            journal: {
+              ...disk.journal(path, decode),
+              [Symbol.asyncDispose]: () => Promise.resolve(),
+            },
           },
-        }),
+        ),
       readOwned: () =>
         Promise.resolve(
           this.configFault === null
@@ -82,6 +91,7 @@ export class Host {
         deno: "0",
         platform: "linux-x86_64",
       },
+      probeReplace: () => Promise.resolve({ kind: this.replaces, cause: "fake" }),
       uid: 1000,
       remark: (text) => this.remarks.push(text),
     };
@@ -215,6 +225,14 @@ export class Host {
       .map((path) => /\/generations\/([0-9a-f]{64})\//.exec(path)?.[1])
       .filter((name) => name !== undefined);
     return [...new Set(names)];
+  }
+
+  /** Somebody removes a generation behind the receiver's back. */
+  forget(bundle: Bundle): void {
+    const folder = `${ROOT}/generations/${this.digest(bundle)}`;
+    for (const path of [...this.#disk.contents.keys()]) {
+      if (path === folder || path.startsWith(`${folder}/`)) this.#disk.contents.delete(path);
+    }
   }
 
   /** Every generation with a name is whole, and the pointers name some of them or nothing. */

@@ -24,8 +24,12 @@ export interface ServesRig extends AsyncDisposable {
   readonly open: () => Promise<ServesHost | Refusal>;
 }
 
-/** Starts one with `manifest` in `folder`, on the node gpu-a of the lab. */
-export async function startServesRig(folder: string, manifest: string): Promise<ServesRig> {
+/** Starts one with `manifest` in `folder`, on the node gpu-a of the lab; `toml` ends its agent.toml. */
+export async function startServesRig(
+  folder: string,
+  manifest: string,
+  toml = "",
+): Promise<ServesRig> {
   await Deno.writeTextFile(`${folder}/serves.toml`, manifest);
   await Deno.writeTextFile(`${folder}/topology.toml`, LAB);
   const host = new SimulatedHost(systemClock);
@@ -48,7 +52,7 @@ export async function startServesRig(folder: string, manifest: string): Promise<
         memory: host.memory(100_000),
       }),
     });
-  const agent = await startAgentRig(folder, [], { roles: ["serving"], openServes: open });
+  const agent = await startAgentRig(folder, [], { toml, roles: ["serving"], openServes: open });
   return {
     agent,
     host,

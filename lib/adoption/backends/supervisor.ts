@@ -38,6 +38,24 @@ export function systemdSupervisor(run: RunProcess): Supervisor {
   };
 }
 
+/**
+ * `run`, where every `systemctl` is that of the user manager of `uid`: for a host whose units belong
+ * to the account the adopter runs as.
+ */
+export function byUserManager(run: RunProcess, uid: number): RunProcess {
+  return (ask) => {
+    const [program, ...words] = ask.argv;
+    if (program !== "systemctl") return run(ask);
+    const runtime = `/run/user/${uid}`;
+    const env = {
+      ...ask.env,
+      XDG_RUNTIME_DIR: runtime,
+      DBUS_SESSION_BUS_ADDRESS: `unix:path=${runtime}/bus`,
+    };
+    return run({ ...ask, argv: [program, "--user", ...words], env });
+  };
+}
+
 /** By `launchctl`: labels of the system domain. */
 export function launchdSupervisor(run: RunProcess): Supervisor {
   return {

@@ -209,7 +209,8 @@ async function toldBy(answer: UpstreamAnswer, changes: boolean): Promise<Told | 
     : { ...strange("the answer is not the router's: it is no JSON"), changed: changes };
 }
 
-async function tokenOf(
+/** The one token in the file at `path`, which nobody else may read; null when there is no path. */
+export async function tokenOf(
   files: Files,
   path: string | null,
 ): Promise<{ readonly kind: "ok"; readonly secret: Secret } | RouterRefusal | null> {

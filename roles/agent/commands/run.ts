@@ -68,6 +68,11 @@ export function bindRefusal(
   );
 }
 
+/** What programs are given: the way to the user manager of `uid`, for what is told to it. */
+export function environmentOf(uid: number | null): Readonly<Record<string, string>> {
+  return uid === null ? {} : { XDG_RUNTIME_DIR: `/run/user/${uid}` };
+}
+
 /** Runs the agent until a stop signal. */
 export function runCommand(build: Build) {
   return buildCommand<RunFlags, [string], ProgramContext>({
@@ -159,9 +164,10 @@ export function runCommand(build: Build) {
         tryLock,
         directories: systemDirectories,
         openJournal,
+        openBenchmarkJournal: openJournal,
         serves: config.serves === undefined ? null : hostServes(config.node, opens, remarks),
         openServes: opens,
-        env: {},
+        env: environmentOf(userId()),
         listen: ({ hostname, port }, handler) =>
           serve({
             hostname,

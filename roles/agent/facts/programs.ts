@@ -6,6 +6,7 @@
 
 import { ADAPTERS, FACTS } from "./gather.ts";
 import { ASKING } from "./port_owner.ts";
+import { SYSFS_PROGRAMS } from "./sysfs.ts";
 
 /** Names of the programs of `os`, as Deno calls the system. */
 export function programsOf(os: string): ReadonlySet<string> {
@@ -17,5 +18,6 @@ export function programsOf(os: string): ReadonlySet<string> {
     ...sources.flatMap((source) => source?.programs.map(([program]) => program) ?? []),
     asking.listeners(1)[0],
     asking.processes([1])[0],
+    ...(os === "linux" ? SYSFS_PROGRAMS : []),
   ]);
 }

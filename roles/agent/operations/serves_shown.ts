@@ -38,6 +38,8 @@ export function declared(serve: Serve): { readonly [key: string]: Json } {
     residency: serve.residency,
     model: serve.model.id,
     revision: serve.model.revision,
+    quantization: serve.model.quantization ?? null,
+    engine: serve.engine,
   };
 }
 

@@ -4,9 +4,8 @@
  * @module
  */
 
-import type { BootstrapCode, Verb } from "../../../lib/bootstrap/codes.ts";
+import type { Verb } from "../../../lib/bootstrap/codes.ts";
 import { encodeFrame } from "../../../lib/bootstrap/frames.ts";
-import type { Answer, Request } from "../../../lib/bootstrap/requests.ts";
 import {
   knownHostsText,
   MOST_ANSWER_BYTES,
@@ -18,6 +17,7 @@ import type { Refusal } from "../../../lib/core/refusal.ts";
 import { within } from "../../../lib/host/paths.ts";
 import type { SshTransport } from "../../../lib/topology/shape.ts";
 import type { Operator } from "../operator.ts";
+import type { Ask } from "./ask_settled.ts";
 
 /** How long a request may take, in milliseconds: a bundle's way and a supervisor's patience. */
 const DEADLINES: Readonly<Record<Verb, number>> = {
@@ -28,19 +28,13 @@ const DEADLINES: Readonly<Record<Verb, number>> = {
   rollback: 1_300_000,
 };
 
-/** Sends one request, with the bundle behind it where there is one. */
-export type AskReceiver = (
-  request: Request,
-  bundle?: Uint8Array<ArrayBuffer>,
-) => Promise<Answer | Refusal<BootstrapCode>>;
-
 /** The way to the receiver of `host`; writes the file with the one key that the host must show. */
 export async function receiverWay(
   { ports }: Operator,
   folder: string,
   transport: SshTransport,
   identityFile: string,
-): Promise<AskReceiver | Refusal> {
+): Promise<Ask | Refusal> {
   const made = await ports.directories.make(folder);
   if (made.kind === "refused") return made;
   const knownHostsFile = within(folder, `known-${transport.host}`);

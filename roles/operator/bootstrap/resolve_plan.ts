@@ -6,29 +6,34 @@
  */
 
 import { type Plan, planShape } from "../../../lib/bootstrap/plan.ts";
-import type { Json } from "../../../lib/core/canonical_json.ts";
-import { timestamp } from "../../../lib/core/clock.ts";
+import type { Identity, Standing } from "../../../lib/bootstrap/requests.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import { CatalogueShelf } from "../../../lib/dispatch/catalogue_shelf.ts";
 import type { Outcome } from "../../../lib/dispatch/outcome.ts";
 import { findToken } from "../../../lib/dispatch/token_source.ts";
 import { visit } from "../../../lib/dispatch/visit.ts";
-import { within } from "../../../lib/host/paths.ts";
 import type { Target } from "../../../lib/topology/resolve.ts";
 import { recoveryWay, SSH_AFTER } from "../../../lib/topology/transport.ts";
 import { prepareDispatch, type Ready } from "../dispatch.ts";
 import type { DispatchFlags } from "../dispatch_flags.ts";
 import { noHome, type WrongFile } from "../fleet_source.ts";
 import type { Operator } from "../operator.ts";
-import { type AgentSeen, type BootstrapPorts, refuseAgent } from "./apply.ts";
+import type { BootstrapPorts } from "./apply.ts";
+import type { Ask } from "./ask_settled.ts";
+import { within } from "../../../lib/host/paths.ts";
 import { type BundleFile, readBundleFile } from "./bundle_file.ts";
-import { type AskReceiver, receiverWay } from "./receiver_way.ts";
+import { refuseScope } from "./grants.ts";
+import { type AgentSeen, type Health, refuseAgent } from "./judge_agent.ts";
+import { bootstrapFolder, receiptPorts } from "./receipts.ts";
+import { receiverWay } from "./receiver_way.ts";
 
 /** What a person says. */
 export interface BootstrapFlags extends DispatchFlags {
   readonly target: Target;
   /** The private key of the receiver's account. */
   readonly key: string;
+  /** Where this operator's own scopes are. */
+  readonly grants?: string;
   /** The explicit choice to go by the receiver. */
   readonly recoverViaSsh: boolean;
 }
@@ -47,7 +52,7 @@ export interface Reached {
   readonly node: string;
   readonly fingerprint: string;
   readonly agent: BootstrapPorts["agent"];
-  readonly ask: AskReceiver;
+  readonly ask: Ask;
   /** Where this operator keeps receipts and pinned keys. */
   readonly folder: string;
 }
@@ -55,10 +60,14 @@ export interface Reached {
 /** A host whose agent is there: nothing is opened to its receiver. */
 export interface Answering {
   readonly kind: "answering";
-  readonly health: { readonly [key: string]: Json };
+  readonly health: Health;
   readonly folder: string;
 }
 
+/** Phases in which a receiver has something to go back from. */
+const AFTER_INSTALLED: readonly Standing["phase"][] = [
+  ...["activated", "restarted", "rollback_started", "rolled_back", "manual_recovery"] as const,
+];
 const PROOF_MS = 5000;
 
 /** Finds the one declared host, proves that its agent is down, and opens the way to its receiver. */
@@ -71,6 +80,9 @@ export async function reachHost(
   }
   const home = flags.home ?? operator.home;
   if (home === null) return noHome();
+  const grants = flags.grants ?? within(home, "grants.toml");
+  const ungranted = await refuseScope(operator.ports, grants, flags.target.id);
+  if (ungranted !== null) return ungranted;
   const ready = await prepareDispatch(operator, flags, flags.target);
   if (ready.kind !== "ready") return ready;
   const [planned] = ready.plan.hosts;
@@ -78,7 +90,7 @@ export async function reachHost(
   const look = () => lookAtAgent(operator, ready, flags);
   const outcome = await look();
   const seen = seenIn(outcome);
-  const folder = within(home, "bootstrap");
+  const folder = bootstrapFolder(home);
   if (seen.kind === "answers") return { kind: "answering", health: seen.health, folder };
   const present = refuseAgent(seen);
   if (present !== null) return present;
@@ -101,11 +113,15 @@ export async function reachHost(
   };
 }
 
-/** The plan as everything is now, and the bundle it is about. */
+/**
+ * The plan as everything is now, and the bundle it is about. For an operation that was begun, what is
+ * gone back to is what was current before it.
+ */
 export async function resolvePlan(
   reached: Reached,
   operator: Operator,
   flags: PlanFlags,
+  operationId: string | null,
 ): Promise<{ readonly kind: "plan"; readonly plan: Plan; readonly bundle: BundleFile } | Refusal> {
   const bundle = await readBundleFile(operator.ports, flags.bundle);
   if (bundle.kind === "refused") return bundle;
@@ -115,7 +131,7 @@ export async function resolvePlan(
     expected_node: reached.node,
   });
   if ("code" in answer) return refuse(answer.code, "the receiver did not say who it is");
-  const { identity } = answer as Extract<typeof answer, { ok: true }>;
+  const { identity } = answer;
   if (identity === undefined || identity.node !== reached.node) {
     return refuse("wrong_node", "the receiver is of another node");
   }
@@ -125,6 +141,17 @@ export async function resolvePlan(
   const { os, arch } = identity.platform;
   if (os !== bundle.platform.os || arch !== bundle.platform.arch) {
     return refuse("digest_mismatch", `the bundle is for another platform than ${os}-${arch}`);
+  }
+  const isOurs = answer.operation_id === operationId;
+  if (answer.unfinished && answer.operation_id === "none") {
+    return refuse("receiver_busy", "another connection changes this host right now", "wait for it");
+  }
+  if (answer.unfinished && !isOurs) {
+    return refuse(
+      "operation_conflict",
+      "another operation of this receiver is not settled",
+      "go on with that one: the same apply, with --operation and its id",
+    );
   }
   const plan = planShape.parse({
     schema: 1,
@@ -137,6 +164,7 @@ export async function resolvePlan(
       config_digest: identity.config_digest,
       roots_digest: identity.roots_digest,
     },
+    prior: priorOf(answer, identity, isOurs),
     platform: identity.platform,
     supervisor: identity.supervisor,
     flags: {
@@ -148,6 +176,21 @@ export async function resolvePlan(
   return { kind: "plan", plan, bundle };
 }
 
+/** What the receiver says of what would be gone back to; null when nothing there is known. */
+function priorOf(
+  { phase, unfinished, current, prior }: Standing,
+  { generations }: Identity,
+  isOurs: boolean,
+): Plan["prior"] {
+  // From the first step of activating on, the receiver remembers what was current before.
+  const isActivated = isOurs && (unfinished || AFTER_INSTALLED.includes(phase));
+  const digest = isActivated ? prior : current;
+  const generation = isActivated ? generations.prior : generations.current;
+  return digest === "none" || generation === undefined
+    ? null
+    : { manifest_digest: digest, ...generation };
+}
+
 /** The ports of an attempt on a host. */
 export function attemptPorts(
   operator: Operator,
@@ -155,38 +198,15 @@ export function attemptPorts(
   acceptSeconds: number,
 ): BootstrapPorts {
   const { clock } = operator.ports;
-  let waited = 0;
   return {
     ...receiptPorts(operator, folder),
-    ask: (request, bundle) => {
-      waited = 0;
-      return ask(request, bundle);
-    },
+    ask,
     agent,
-    waitForAgent: async () => {
-      if (waited++ >= acceptSeconds) return false;
+    wait: async (looks) => {
+      if (looks > acceptSeconds) return false;
       await clock.sleep(1000);
       return true;
     },
-  };
-}
-
-/** Where receipts are kept. */
-export function receiptPorts(
-  { ports }: Operator,
-  folder: string,
-): Pick<BootstrapPorts, "record" | "now"> {
-  const receipts = within(folder, "receipts");
-  return {
-    record: async (receipt) => {
-      const made = await ports.directories.make(receipts);
-      if (made.kind === "refused") return made;
-      const bytes = new TextEncoder().encode(`${JSON.stringify(receipt, null, 2)}\n`);
-      const path = within(receipts, `${receipt.operation_id}.json`);
-      const written = await ports.files.replaceFile(path, bytes, 0o600);
-      return written.kind === "refused" ? written : null;
-    },
-    now: () => timestamp(ports.clock.now()),
   };
 }
 

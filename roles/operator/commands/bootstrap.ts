@@ -8,20 +8,23 @@ import {
   refuseDrift,
   refuseUnauthorized,
 } from "../../../lib/bootstrap/plan.ts";
-import { type BootstrapReceipt, exitCodeOf } from "../../../lib/bootstrap/receipt.ts";
+import { type BootstrapReceipt, exitCodeOf, isSettled } from "../../../lib/bootstrap/receipt.ts";
 import { type Answer, operationIdShape } from "../../../lib/bootstrap/requests.ts";
 import { canonicalJson, type Json } from "../../../lib/core/canonical_json.ts";
 import { newId } from "../../../lib/core/ids.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import { readJson } from "../../../lib/core/strict_json.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
-import { type Applied, applyPlan, refuseAgent, settleAnswering } from "../bootstrap/apply.ts";
+import { type Applied, applyPlan, settleAnswering, toldBefore } from "../bootstrap/apply.ts";
+import { giveUp } from "../bootstrap/go_back.ts";
+import { BOOTSTRAP_SCOPE } from "../bootstrap/grants.ts";
+import { refuseAgent } from "../bootstrap/judge_agent.ts";
+import { bootstrapFolder, keptReceipt, receiptPorts } from "../bootstrap/receipts.ts";
 import {
   attemptPorts,
   type BootstrapFlags,
   type PlanFlags,
   reachHost,
-  receiptPorts,
   resolvePlan,
 } from "../bootstrap/resolve_plan.ts";
 import { DISPATCH_FLAGS, targetFlag } from "../dispatch_flags.ts";
@@ -40,6 +43,10 @@ function hostFlags(operator: Operator) {
     ...DISPATCH_FLAGS,
     target: { ...targetFlag(operator), brief: "host:<id>, one" },
     key: text("The private key of the receiver's account", "FILE"),
+    grants: {
+      ...text("This operator's scopes (default: grants.toml in the home)", "FILE"),
+      optional: true,
+    },
     recoverViaSsh: flag("Go by the receiver when the agent is proven to be down"),
   } as const;
 }
@@ -62,7 +69,12 @@ export function bootstrapRoutes(operator: Operator) {
       status: statusCommand(operator),
       rollback: rollbackCommand(operator),
     },
-    docs: { brief: "Install the first agent of a declared host, through its receiver" },
+    docs: {
+      brief: "Install the first agent of a declared host, through its receiver",
+      fullDescription:
+        `Needs ${BOOTSTRAP_SCOPE} for the host in grants.toml; apply and rollback\n` +
+        "need the host's own bootstrap_authorized and --confirm besides.",
+    },
   });
 }
 
@@ -78,7 +90,7 @@ function planCommand(operator: Operator) {
     async func(flags) {
       const reached = await reachHost(operator, flags);
       if (reached.kind !== "reached") return reportUnreached(this, reached, flags.json);
-      const resolved = await resolvePlan(reached, operator, flags);
+      const resolved = await resolvePlan(reached, operator, flags, null);
       if (resolved.kind === "refused") return reportFailure(this, resolved, flags.json);
       const { plan } = resolved;
       const data = { plan, plan_sha256: planSha256(operator.ports.sha256, plan) };
@@ -86,6 +98,12 @@ function planCommand(operator: Operator) {
     },
   });
 }
+
+const ACCEPT_SECONDS = {
+  ...text("How long an agent, or a receiver that went away, may take to answer", "S"),
+  parse: secondsOf,
+  default: "60",
+} as const;
 
 interface ApplyFlags extends PlanFlags {
   readonly plan: string;
@@ -107,11 +125,7 @@ function applyCommand(operator: Operator) {
           parse: operationOf,
           optional: true,
         },
-        acceptSeconds: {
-          ...text("How long the new agent may take to answer", "S"),
-          parse: Number,
-          default: "60",
-        },
+        acceptSeconds: ACCEPT_SECONDS,
         by: BY_FLAG,
       },
     },
@@ -119,25 +133,31 @@ function applyCommand(operator: Operator) {
       brief: "Apply a plan, or roll back",
       fullDescription:
         "Resolves everything again and compares it with the plan before anything is staged. Ends\n" +
-        "accepted (0), refused or rolled back (1), or in manual recovery (3). The receipt is kept in\n" +
-        "the home, below bootstrap/receipts.",
+        "accepted (0), refused or rolled back (1), or (3) in manual recovery or open: the receiver went\n" +
+        "away, and what it was asked for may have been executed. The receipt is kept in the home,\n" +
+        "below bootstrap/receipts; --operation with its id goes on where it stands.",
     },
     async func(flags) {
       const planned = await readPlanFile(operator, flags.plan);
       if ("kind" in planned) return reportFailure(this, planned, flags.json);
+      const kept = await keptOf(operator, flags);
+      if (kept !== null && "kind" in kept) return reportFailure(this, kept, flags.json);
       const ask = {
         plan: planned,
         planDigest: planSha256(operator.ports.sha256, planned),
         operationId: flags.operation ?? newId("boot", operator.dispatch.random),
         by: flags.by ?? operator.by,
+        kept,
       };
+      const told = toldBefore(ask);
+      if (told !== null) return reportApplied(this, told, flags.json);
       const reached = await reachHost(operator, flags);
       if (reached.kind === "answering" && flags.operation !== undefined) {
         const ports = receiptPorts(operator, reached.folder);
         return reportApplied(this, await settleAnswering(ports, ask, reached.health), flags.json);
       }
       if (reached.kind !== "reached") return reportUnreached(this, reached, flags.json);
-      const resolved = await resolvePlan(reached, operator, flags);
+      const resolved = await resolvePlan(reached, operator, flags, flags.operation ?? null);
       if (resolved.kind === "refused") return reportFailure(this, resolved, flags.json);
       const refused = refuseDrift(planned, resolved.plan) ?? refuseUnauthorized(planned) ??
         (flags.confirm ? null : refuse(
@@ -156,7 +176,13 @@ function applyCommand(operator: Operator) {
 function reportApplied(context: ProgramContext, applied: Applied, json: boolean): void {
   if (applied.kind === "refused") return reportFailure(context, applied, json);
   const { receipt } = applied;
-  reportData(context, { ...receipt }, () => receiptLines(receipt), json, exitCodeOf(receipt));
+  reportData(
+    context,
+    { ...receipt } as Json,
+    () => receiptLines(receipt),
+    json,
+    exitCodeOf(receipt),
+  );
 }
 
 /** Why the receiver of a host is not asked. */
@@ -196,13 +222,14 @@ const REASONS = [
   "activation_failed",
   "restart_failed",
   "restart_unknown",
-  "outcome_unknown",
+  "may_have_executed",
 ] as const;
 
 interface RollbackFlags extends BootstrapFlags {
   readonly operation: string;
   readonly confirm: boolean;
   readonly because: (typeof REASONS)[number];
+  readonly acceptSeconds: number;
 }
 
 function rollbackCommand(operator: Operator) {
@@ -218,38 +245,47 @@ function rollbackCommand(operator: Operator) {
           default: "acceptance_failed",
           brief: "What went wrong",
         },
+        acceptSeconds: ACCEPT_SECONDS,
       },
     },
     docs: {
       brief: "Go back, once, to the generation that was current before an operation",
-      fullDescription: "Whether the restored agent is the right one, look at afterwards: an\n" +
-        "attempted restore is not a success.",
+      fullDescription:
+        "An attempted restore is not a success: the agent from before has to answer as that node and\n" +
+        "build. Ends rolled back (0), refused (1), or (3) in manual recovery or open.",
     },
     async func(flags) {
       if (!flags.confirm) {
         const refused = refuse("confirm_required", "this changes another host", "add --confirm");
         return reportFailure(this, refused, flags.json);
       }
+      const kept = await keptOf(operator, flags);
+      if (kept !== null && "kind" in kept) return reportFailure(this, kept, flags.json);
       const reached = await reachHost(operator, flags);
       if (reached.kind !== "reached") return reportUnreached(this, reached, flags.json);
-      const identity = await reached.ask({
-        protocol: 1,
-        verb: "identity",
-        expected_node: reached.node,
-      });
-      if ("code" in identity || identity.ok !== true || identity.identity === undefined) {
-        return reportAnswer(this, identity, flags.json);
-      }
-      const answer = await reached.ask({
-        protocol: 1,
-        verb: "rollback",
-        operation_id: flags.operation,
-        config_digest: identity.identity.config_digest,
-        trigger_error_code: flags.because,
-      });
-      reportAnswer(this, answer, flags.json);
+      const ports = attemptPorts(operator, reached, flags.acceptSeconds);
+      const { operation: operationId, because } = flags;
+      const given = await giveUp(ports, { operationId, node: reached.node, because, kept });
+      if (given.kind === "refused") return reportFailure(this, given, flags.json);
+      const { went: { end, error }, receipt } = given;
+      const code = end === "rolled_back" ? 0 : end === "refused" ? 1 : 3;
+      const data = { operation_id: operationId, end: end ?? "open", error, receipt };
+      const lines = () =>
+        receipt === null ? `${operationId}: ${end ?? "open"}, ${error}\n` : receiptLines(receipt);
+      reportData(this, data as Json, lines, flags.json, code);
     },
   });
+}
+
+/** The receipt of the operation that is gone on with. */
+async function keptOf(
+  operator: Operator,
+  { operation, home }: { readonly operation?: string; readonly home?: string },
+): Promise<BootstrapReceipt | null | Refusal> {
+  const at = home ?? operator.home;
+  return operation === undefined || at === null
+    ? null
+    : await keptReceipt(operator, bootstrapFolder(at), operation);
 }
 
 function reportAnswer(context: ProgramContext, answer: Answer | Refusal, json: boolean): void {
@@ -263,9 +299,13 @@ function reportAnswer(context: ProgramContext, answer: Answer | Refusal, json: b
   reportData(context, { ...answer } as Json, lines, json, code);
 }
 
-function receiptLines({ operation_id, phases, error }: BootstrapReceipt): string {
+function receiptLines(receipt: BootstrapReceipt): string {
+  const { operation_id, phases, error } = receipt;
   const lines = phases.map(({ phase, at }) => `  ${at}  ${phase}\n`).join("");
-  return `${operation_id}\n${lines}${error === null ? "" : `  ${error}\n`}`;
+  const open = isSettled(receipt)
+    ? ""
+    : `  not settled; next: the same apply with --operation ${operation_id}\n`;
+  return `${operation_id}\n${lines}${error === null ? "" : `  ${error}\n`}${open}`;
 }
 
 async function readPlanFile({ ports }: Operator, path: string): Promise<Plan | Refusal> {
@@ -280,6 +320,11 @@ async function readPlanFile({ ports }: Operator, path: string): Promise<Plan | R
 function digestOf(value: string): string {
   if (!/^[0-9a-f]{64}$/.test(value)) throw new SyntaxError("expected 64 lower-case hex digits");
   return value;
+}
+
+function secondsOf(value: string): number {
+  if (/^\d{1,4}$/.test(value)) return Number(value);
+  throw new SyntaxError("expected whole seconds, at most 9999");
 }
 
 function operationOf(value: string): string {

@@ -27,6 +27,7 @@ import {
   versionCells,
 } from "../fleet_table.ts";
 import type { Operator } from "../operator.ts";
+import { driftCommand } from "./fleet_drift.ts";
 import { reportOutcomes } from "../outcome_report.ts";
 import { reportFailure } from "../report.ts";
 import { readSeen, type Seen, sightingOf, withAdoption, writeSeen } from "../seen.ts";
@@ -76,6 +77,7 @@ export function fleetRoutes(operator: Operator) {
         cells: versionCells,
         adoption: false,
       }),
+      drift: driftCommand(operator),
     },
     docs: { brief: "Look at every host at once" },
   });

@@ -12,7 +12,7 @@ export const schemaCommand = buildCommand<{ of: SchemaName }, [], ProgramContext
         kind: "enum",
         values: SCHEMA_NAMES,
         default: "topology",
-        brief: "topology.toml, serves.toml, receipt.json, or what --json prints",
+        brief: "topology.toml, serves.toml, receipt.json, what --json prints, or evidence",
       },
     },
   },

@@ -11,6 +11,7 @@ import { openJournal } from "../../../lib/host/journal.ts";
 import { tryLock } from "../../../lib/host/lock.ts";
 import { readOwned } from "../../../lib/host/owned_file.ts";
 import { runProcess } from "../../../lib/host/process.ts";
+import { probeReplace } from "../../../lib/host/replace_probe.ts";
 import { openRecordFile, type RecordFile } from "../../../lib/host/record_sink.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { serveConnection } from "../connection.ts";
@@ -63,6 +64,7 @@ export function serveCommand(build: Build, wire: () => Wire) {
             tryLock,
             openJournal,
             run: runProcess,
+            probeReplace,
             clock: systemClock,
             build,
             uid,

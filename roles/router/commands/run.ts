@@ -123,6 +123,7 @@ export function runCommand(build: Build) {
             : intentFile(within(config.state.dir, "intent.json"), systemFiles),
           residentBytes: systemResidentBytes,
           version: build.version,
+          buildDigest: build.build_digest,
           configDigest: digest,
         },
         roster === null ? null : (): RouterRoster => roster.roster,

@@ -1,0 +1,69 @@
+/**
+ * The loss of the gateway changes no serving: while it alone is gone, tiers stay as they were and
+ * every request of a tier that serves is answered whole.
+ *
+ * @module
+ */
+
+import type { Facts, StatusSample, Violation } from "../facts.ts";
+
+const INVARIANT = "gateway loss changes no serving";
+
+/** What changed while only the gateway was gone. */
+export function gatewayChanged(
+  { inflicted, samples, transcripts, lives }: Pick<
+    Facts,
+    "inflicted" | "samples" | "transcripts" | "lives"
+  >,
+): readonly Violation[] {
+  const violations: Violation[] = [];
+  const say = (detail: string) => void violations.push({ invariant: INVARIANT, detail });
+  for (const { fault, from, to } of inflicted) {
+    if (fault.kind !== "gateway_gone") continue;
+    const hosts = new Set(samples.map(({ host }) => host));
+    for (const host of hosts) {
+      // An operation that was under way goes on without the gateway, and may restart the router.
+      const moved = lives.some((life) =>
+        life.host === host && ((life.began > from - 3000 && life.began < to) ||
+          (life.ended !== null && life.ended > from - 3000 && life.ended < to))
+      );
+      if (moved) continue;
+      const seen = samples.filter((one) => one.host === host && one.from > from && one.to < to);
+      const [first] = seen;
+      if (first === undefined) continue;
+      const changed = seen.find((one) => stateOf(one) !== stateOf(first));
+      if (changed !== undefined) {
+        // Intents may move by an operation that is under way; readiness by itself may not.
+        if (intentOf(changed) !== intentOf(first)) continue;
+        say(`${host}: ${stateOf(first)} became ${stateOf(changed)}`);
+      }
+      const serving = new Set(first.tiers.filter(isServing).map(({ tier }) => tier));
+      for (const one of transcripts) {
+        const tier = TIER_OF[one.alias];
+        const within = one.host === host && one.began > from && one.ended < to;
+        if (!within || tier === undefined || !serving.has(tier)) continue;
+        if (one.end === "whole" || one.end === "left") continue;
+        say(`${host}: ${one.marker} ended as ${one.end} ${one.code ?? ""}`);
+      }
+    }
+  }
+  return violations;
+}
+
+const TIER_OF: { readonly [alias: string]: string } = {
+  "llm.primary": "primary",
+  "llm.embed": "embed",
+  "video.make": "video",
+};
+
+function isServing({ intent, readiness }: StatusSample["tiers"][number]): boolean {
+  return readiness === "ready" && /^admit/.test(intent);
+}
+
+function stateOf({ tiers }: StatusSample): string {
+  return tiers.map(({ tier, intent, readiness }) => `${tier} ${intent} ${readiness}`).join(", ");
+}
+
+function intentOf({ tiers }: StatusSample): string {
+  return tiers.map(({ intent }) => intent).join();
+}
