@@ -318,7 +318,7 @@ Deno.test("operator: the flags of its task are enough, and narrow", async () => 
   const status = await task(dir.at("repo"), user, "home", "status", "--json");
   assert.equal(status.code, 0);
   await envelope(status);
-  const doctor = await task(dir.at("repo"), user, "doctor");
+  const doctor = await task(dir.at("repo"), user, "doctor", "--offline");
   assert.equal(doctor.code, 0, doctor.out + doctor.err);
   await Deno.writeTextFile(dir.at("outside.toml"), LAB);
   const outside = await task(dir.at("repo"), user, "topology", "validate", dir.at("outside.toml"));

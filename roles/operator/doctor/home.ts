@@ -15,6 +15,7 @@ import { within } from "../../../lib/host/paths.ts";
 import type { Fleet } from "../../../lib/topology/shape.ts";
 import { ageText } from "../age.ts";
 import type { Operator } from "../operator.ts";
+import { ROTATION } from "../rotation.ts";
 import { type Check, fail, type Look, pass, told, unknown } from "./look.ts";
 
 /** How far a clock may be behind the last switch before it is said, in milliseconds. */
@@ -190,7 +191,7 @@ async function lookAtUnfinished(
         ),
       ];
     }
-    return name === ".rotation.json"
+    return name === ROTATION && kind === "directory"
       ? [fail("unfinished", "tokens", "a rotation over several hosts is not over", "tokens rotate")]
       : [];
   });
