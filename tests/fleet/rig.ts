@@ -1,3 +1,4 @@
+// needs: docker dockerd debootstrap git ssh-keygen tar nsenter mount ip curl
 /**
  * The fleet in containers, as whoever tours it or breaks it sees it: five hosts with a real systemd
  * each, on a network of their own.
@@ -56,8 +57,8 @@ export interface FleetEngine {
   /** The alias clients ask for, null where it serves no tier. */
   readonly alias: string | null;
   /**
-   * On this machine: one line of JSON per POST that arrived, `{at, id, target, bytes}`; `id` is the
-   * request's `x-fixture-id` header or, without it, what follows `fixture-id:` in its body.
+   * On this machine: lines of JSON per POST, `{at, id, target, when}`, before it is answered (`came`)
+   * and after (`sent_whole`, `broken_off`); `id` is the request's `x-fixture-id` header.
    */
   readonly log: string;
 }
@@ -79,7 +80,10 @@ export interface FleetHost {
   readonly container: string;
   /** `http://ADDRESS:8765`. */
   readonly agent: string;
-  /** Where clients ask, and where it tells of itself; null on the gateway. */
+  /**
+   * Where clients ask, and where it tells of itself, on its own loopback alone: see `look`. Null on
+   * the gateway.
+   */
   readonly router: { readonly data: string; readonly admin: string } | null;
   readonly units: readonly FleetUnit[];
   readonly engines: readonly FleetEngine[];
@@ -100,7 +104,7 @@ export interface FleetBundle {
   /** The commit it was built from. */
   readonly rev: string;
   readonly committedAt: string;
-  /** On this machine, and at the same place below /opt/dist in the gateway. */
+  /** On this machine, and at the same place below /root/dist in the gateway. */
   readonly folder: string;
   readonly archive: string;
   /** `build_digest` of its programs. */
@@ -125,6 +129,8 @@ export interface FleetRig {
   systemctl(host: HostId, verb: string, unit: string): Promise<Said>;
   /** Sends a signal to every process of a unit. */
   kill(host: HostId, unit: string, signal: string): Promise<Said>;
+  /** GETs a URL in the host's network, loopback included; `token` is a file on this machine. */
+  look(host: HostId, url: string, token?: string): Promise<{ status: number; body: string }>;
   /** The last lines of a unit's journal. */
   logs(host: HostId, unit: string, lines?: number): Promise<string>;
   /** Tells an engine to say or do something else, until it is told again or started again. */

@@ -7,7 +7,7 @@
 /** The root of the tree. */
 export const ROOT: URL = new URL("../../", import.meta.url);
 
-const SKIPPED = new Set([".git", ".tools", ".demo", "node_modules", "coverage"]);
+const SKIPPED = new Set([".git", ".tools", ".demo", ".fleet", "node_modules", "coverage"]);
 
 /** Paths of every file under `folder` (from the root, ending in `/`), sorted; none when it is absent. */
 export async function filesUnder(folder: string): Promise<readonly string[]> {

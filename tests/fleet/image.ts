@@ -1,0 +1,44 @@
+/**
+ * The small Debian every host boots: systemd, sshd, git and what the roles ask. Made once by
+ * debootstrap, and kept below `.tools/`.
+ *
+ * @module
+ */
+
+import { exists, run } from "./program.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname.replace(/\/$/, "");
+/** Raise the number when the packages change. */
+const CACHED = `${ROOT}/.tools/fleet-image-bookworm-1.tar`;
+const PACKAGES = [
+  ...["systemd", "systemd-sysv", "dbus", "dbus-user-session", "libpam-systemd"],
+  ...["iproute2", "procps", "openssh-server", "openssh-client", "git"],
+].join(",");
+const MAKE_MS = 600_000;
+
+/** The path of the image's tar, made when it is not there yet; throws when it cannot be. */
+export async function imageTar(tell: (line: string) => void): Promise<string> {
+  if (await exists(CACHED)) return CACHED;
+  tell("making a small Debian with debootstrap: once, two or three minutes");
+  await Deno.mkdir(`${ROOT}/.tools`, { recursive: true });
+  const folder = await Deno.makeTempDir({ prefix: "anvil-debootstrap-" });
+  try {
+    const made = await run(
+      ["debootstrap", "--variant=minbase", `--include=${PACKAGES}`, "bookworm", `${folder}/root`],
+      { deadlineMs: MAKE_MS },
+    );
+    if (made.code !== 0) {
+      throw new Error(`debootstrap: ${made.out.trim().split("\n").at(-1)} ${made.err.trim()}`);
+    }
+    const whole = `${CACHED}.${Deno.pid}`;
+    const tar = await run([
+      ...["tar", "-C", `${folder}/root`, "--exclude=./var/cache/apt/archives/*.deb"],
+      ...["--exclude=./var/lib/apt/lists/*", "-cf", whole, "."],
+    ]);
+    if (tar.code !== 0) throw new Error(`tar: ${tar.err.trim()}`);
+    await Deno.rename(whole, CACHED); // two fleets at once: each whole
+    return CACHED;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
