@@ -48,6 +48,9 @@ const NO_CODES: ReadonlySet<string> = new Set([
   "rollback_started", // a phase
   // Checks of doctor, whose guide has a row for each.
   ...["live_set", "live_paths", "secret_files", "known_host", "disk_space", "token_ends"],
+  ...["target_lost", "other"], // how a benchmark ended; the count of what is not named
+  ...["compared_share_min", "exact_share_min", "similarity_min", "logprob_mean_max"], // thresholds
+  ...["decisive_nats", "decisive_share_max", "refusals_share_max"],
 ]);
 
 /** Names of metrics begin so. */
