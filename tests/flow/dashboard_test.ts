@@ -40,9 +40,13 @@ const TALKS: NodeScript = nodeWith({
 async function start(
   dir: TempDir,
   hosts: readonly (readonly [id: string, port: number])[],
-  more: { readonly token?: (host: string) => string; readonly operatorTokens?: boolean } = {},
+  more: {
+    readonly token?: (host: string) => string;
+    readonly operatorTokens?: boolean;
+    readonly rereadMs?: number;
+  } = {},
 ): Promise<Dashboard & AsyncDisposable> {
-  const { token = (host) => `${host}-dashboard`, operatorTokens = false } = more;
+  const { token = (host) => `${host}-dashboard`, operatorTokens = false, rereadMs } = more;
   await Deno.writeTextFile(dir.at("topology.toml"), fleetToml(hosts));
   await Deno.mkdir(dir.at("tokens"), { recursive: true, mode: 0o700 });
   for (const [host] of hosts) {
@@ -52,6 +56,7 @@ async function start(
   const dashboard = await startDashboard(operatorAt(dir.at("home")), {
     ...{ topology: dir.at("topology.toml"), tokens: dir.at("tokens"), connectTimeout: 2, port: 0 },
     operatorTokens,
+    ...(rereadMs === undefined ? {} : { rereadMs }),
   }, (line) => troubles.push(line));
   assert.ok(dashboard.kind === "listening", JSON.stringify(dashboard));
   return Object.assign(dashboard, {
@@ -258,4 +263,35 @@ Deno.test("dashboard: stopped and started again it knows nothing old, then what 
   assert.match(await textAt(again.url), /1 of 1 hosts asked/);
   // Asked once at start, it writes nothing down.
   assert.match(await Deno.readTextFile(dir.at("home/seen.json")), /0\.0\.9/);
+});
+
+Deno.test("dashboard: the topology changes under it, and breaks: the page follows, and says so", async () => {
+  await using dir = await tempDir();
+  await using one = new SimulatedNode("one");
+  await using two = new SimulatedNode("two");
+  await using dashboard = await start(dir, [["one", one.port]], { rereadMs: 20 });
+  await Deno.writeTextFile(dir.at("tokens/two-dashboard"), CANARY, { mode: 0o600 });
+  await until("the first was asked", asked(dashboard));
+  const file = dir.at("topology.toml");
+  await Deno.writeTextFile(file, fleetToml([["one", one.port], ["two", two.port]]));
+  await until(
+    "the second is there and asked",
+    () => Promise.resolve(dashboard.watch.viewOf("two")?.look?.kind === "done"),
+  );
+  assert.match(await textAt(dashboard.url), /2 answer/);
+  await Deno.writeTextFile(file, "schema = ");
+  await until(
+    "it is said",
+    async () => (await textAt(dashboard.url)).includes("The topology cannot be read"),
+  );
+  assert.match(await textAt(dashboard.url), /2 answer/, "what is known went with the file");
+  await Deno.writeTextFile(file, fleetToml([["two", two.port]]));
+  await until(
+    "the first is gone",
+    () =>
+      Promise.resolve(dashboard.watch.viewOf("one") === null && dashboard.watch.problem === null),
+  );
+  const gone = await fetch(`${dashboard.url}host/one`);
+  await gone.body?.cancel();
+  assert.equal(gone.status, 404);
 });
