@@ -1,9 +1,18 @@
 import assert from "node:assert/strict";
+import { canonicalJson } from "../../lib/core/canonical_json.ts";
+import { sha256 } from "../../lib/host/digest.ts";
 import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
 import { type Dashboard, startDashboard } from "../../roles/operator/dashboard/dashboard.ts";
 import { POLICY } from "../../roles/operator/dashboard/guard.ts";
 import { READS } from "../../roles/operator/dashboard/reads.ts";
-import { fleetToml, json, type NodeScript, nodeWith, SimulatedNode } from "../fixtures/node.ts";
+import {
+  fleetToml,
+  json,
+  nodeHealth,
+  type NodeScript,
+  nodeWith,
+  SimulatedNode,
+} from "../fixtures/node.ts";
 import { operatorAt } from "../fixtures/operator_cli.ts";
 import { startAgentRig, TOKENS } from "../support/agent.ts";
 import { CANARY } from "../support/dispatch.ts";
@@ -123,6 +132,25 @@ Deno.test("dashboard: nodes are asked for nothing but the table's reads", async 
   assert.ok(talks.posts.length >= 4);
   // What a node's catalogue does not have is not sent there.
   assert.ok(!liar.posts.some(({ path }) => path.endsWith("router.status")));
+});
+
+Deno.test("dashboard: what a node calls a mutation is not sent there, whatever the table says", async () => {
+  await using dir = await tempDir();
+  const operations = Object.keys(READS).map((name) => ({
+    ...{ name, effect: "mutate", deadline_ms: 1000 },
+  }));
+  const digest = sha256(canonicalJson(operations)).toHex();
+  await using node = new SimulatedNode("a", ({ path, headers }) => {
+    if (headers.get("authorization") === undefined) return null;
+    if (path === "/health") return json({ ...nodeHealth("a"), catalogue_digest: digest });
+    return path === "/v1/operations" ? json({ node: "a", digest, operations }) : null;
+  });
+  await using dashboard = await start(dir, [["a", node.port]]);
+  await until("it was asked", asked(dashboard));
+  assert.deepEqual(node.posts, []);
+  const { router, look } = dashboard.watch.views[0] ?? {};
+  assert.equal(look?.kind, "done");
+  assert.deepEqual(router?.kind === "unknown" ? router.code : router?.kind, "not_a_read");
 });
 
 Deno.test("dashboard: its reads are reads in a real agent's catalogue, and nothing else there", async () => {
