@@ -44,6 +44,9 @@ const NO_CODES: ReadonlySet<string> = new Set([
   ...["topology_fingerprint", "expected_node", "operation_id", "waiting_for_host"], // fields, a step
   ...["model_free", "reserved_for_other"], // reasons, told in a sentence
   "rollback_started", // a phase
+  ...["target_lost", "other"], // how a benchmark ended; the count of what is not named
+  ...["compared_share_min", "exact_share_min", "similarity_min", "logprob_mean_max"], // thresholds
+  ...["decisive_nats", "decisive_share_max", "refusals_share_max"],
 ]);
 
 /** Names of metrics begin so. */
