@@ -34,19 +34,19 @@ interface Parts {
   readonly say: (text: string) => void;
 }
 
-/** Brings every host back, one after the other. */
+/** Brings every host back, side by side. */
 export async function settle(parts: Parts): Promise<Settled> {
   const { world, say } = parts;
   await world.heal();
   const violations: Violation[] = [];
   const quiet: StatusSample[] = [];
   const transcripts: Transcript[] = [];
-  for (const host of world.hosts) {
+  await Promise.all(world.hosts.map(async (host) => {
     const trouble = await new Round(parts, host).go(quiet, transcripts);
-    if (trouble === null) continue;
+    if (trouble === null) return;
     say(`${host} does not come right: ${trouble}`);
     violations.push({ invariant: INVARIANT, detail: `${host}: ${trouble}` });
-  }
+  }));
   return { quiet, transcripts, violations };
 }
 
