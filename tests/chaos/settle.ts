@@ -90,7 +90,8 @@ class Round {
         for (const alias of ["llm.primary", "llm.embed"]) {
           const seen = await ask(world.data(host), {
             marker: `m-${seed}-${host}-last-${alias.replace(".", "-")}`,
-            ...{ host, alias, dialect: "openai", stream: true, tokens: 5, leavesAfter: null },
+            ...{ host, alias, dialect: "openai", stream: true, tokens: 5 },
+            ...{ leavesAfter: null, fault: null },
           }, words);
           transcripts.push(seen);
           if (seen.end !== "whole") return `${alias} is answered as ${seen.end} ${seen.code}`;
