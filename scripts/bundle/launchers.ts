@@ -72,6 +72,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$self")/.." && pwd -P)
 here=$(pwd -P)
 [ "$here" != / ] || here=/var/lib/anvil
 home=\${HOME:-/var/lib/anvil}
+export HOME="$home" # an account that systemd makes up has none, and the runtime wants one
 case $here$home in *,*)
   echo "anvil-${task.role}: a folder with a comma in its name cannot be granted: start it elsewhere" >&2
   exit 2

@@ -133,6 +133,8 @@ function cmdStubOf(role: string, { name, arch }: Target, digest: string, sum: st
     "$sum=(Get-FileHash -Algorithm SHA256 -LiteralPath ($env:ANVIL_NEW+'\\payload.tgz')).Hash",
     `if ($sum -ne '${sum}') { exit 1 }`,
   ].join("; ");
+  // Not `||`: programs that crash leave negative codes, and wine's cmd knows only this.
+  const damaged = 'if not "%ERRORLEVEL%"=="0" goto damaged';
   const text = (offset: string) =>
     [
       "@echo off",
@@ -152,12 +154,16 @@ function cmdStubOf(role: string, { name, arch }: Target, digest: string, sum: st
       'set "ANVIL_SELF=%~f0"',
       `"%SystemRoot%\\System32\\WindowsPowerShell\\v1.0\\powershell.exe" -NoProfile -NonInteractive -Command "${
         cut.replace("OFFSET", offset)
-      }" || goto damaged`,
-      '"%SystemRoot%\\System32\\tar.exe" -xf "%ANVIL_NEW%\\payload.tgz" -C "%ANVIL_NEW%\\tree" || goto damaged',
-      'copy /b /y "%ANVIL_NEW%\\tree\\runtime\\deno.exe" "%ANVIL_NEW%\\deno.exe" >nul || goto damaged',
+      }"`,
+      damaged,
+      '"%SystemRoot%\\System32\\tar.exe" -xf "%ANVIL_NEW%\\payload.tgz" -C "%ANVIL_NEW%\\tree"',
+      damaged,
+      'copy /b /y "%ANVIL_NEW%\\tree\\runtime\\deno.exe" "%ANVIL_NEW%\\deno.exe" >nul',
+      damaged,
       `"%ANVIL_NEW%\\deno.exe" run ${flags} --quiet "--allow-read=%ANVIL_CACHE%" "--allow-write=%ANVIL_CACHE%" "%ANVIL_NEW%\\tree\\${
         PUBLISHER.replace("/", "\\")
-      }" "%ANVIL_NEW%\\tree" "%ANVIL_TREE%" || goto damaged`,
+      }" "%ANVIL_NEW%\\tree" "%ANVIL_TREE%"`,
+      damaged,
       'rmdir /s /q "%ANVIL_NEW%"',
       ":run",
       `"%ANVIL_TREE%\\bin\\anvil-${role}.cmd" %*`,

@@ -63,7 +63,8 @@ async function round(folder: string, words: readonly string[], nodes: number): P
   const text = new TextDecoder();
   const envelope = JSON.parse(text.decode(stdout));
   const done: number = envelope.data?.counts.done ?? 0;
-  if (done !== nodes) throw new Error(`${done} of ${nodes} done: ${text.decode(stderr)}`);
+  // On a machine that is busy with other things some nodes are too late: told, and no success.
+  if (done === 0) throw new Error(`none of ${nodes} done: ${text.decode(stderr)}`);
   return { command: words.join(" "), seconds, cpu, residentMiB: peak / 1024, done };
 }
 
@@ -120,11 +121,11 @@ async function main(nodes: number, rounds: number, only: string): Promise<boolea
   let held = true;
   for (const words of COMMANDS.filter((one) => one.join(" ").includes(only))) {
     for (let at = 0; at < rounds; at++) {
-      const { command, seconds, cpu, residentMiB } = await round(folder.path, words, nodes);
-      const ok = seconds <= BARS.seconds && residentMiB <= BARS.residentMiB;
+      const { command, seconds, cpu, residentMiB, done } = await round(folder.path, words, nodes);
+      const ok = done === nodes && seconds <= BARS.seconds && residentMiB <= BARS.residentMiB;
       held &&= ok;
       console.log(
-        `${command}, ${nodes} nodes: ${seconds.toFixed(2)} s with start, ${
+        `${command}, ${done} of ${nodes} nodes: ${seconds.toFixed(2)} s with start, ${
           cpu.toFixed(2)
         } s CPU, ` +
           `${residentMiB.toFixed(0)} MiB at most${ok ? "" : "  MISSED"}`,

@@ -181,3 +181,20 @@ Deno.test("units: the operator's report runs one read-only command with nothing 
   const words = [...plist.matchAll(/<string>([^<]*)<\/string>/g)].map((one) => one[1]);
   assert.ok(words.join(" ").includes("anvil-operator fleet report --out"));
 });
+
+Deno.test("units: a system call that is not granted is refused; nobody is killed for asking", async () => {
+  let filtered = 0;
+  for (const folder of ["fleet/units/systemd", "fleet/units/systemd/user"]) {
+    for await (
+      const { name, isFile } of Deno.readDir(new URL(`../../${folder}`, import.meta.url))
+    ) {
+      if (!isFile) continue;
+      const lines = (await textOf(`${folder}/${name}`)).split("\n");
+      if (!lines.some((line) => line.startsWith("SystemCallFilter="))) continue;
+      filtered++;
+      // The runtime asks for memory protection keys at its start, and does without.
+      assert.ok(lines.includes("SystemCallErrorNumber=EPERM"), name);
+    }
+  }
+  assert.ok(filtered >= 5, `${filtered} units`);
+});

@@ -166,7 +166,7 @@ Deno.test({
         assert.ok(text.slice(0, offset).endsWith("exit /b 1\r\n"));
         assert.equal(/-ne '([0-9a-f]{64})'/.exec(text)?.[1], sha256(payload).toHex());
         // PowerShell's line: quotes and brackets close, and nothing of it means something to cmd.
-        const line = /-Command "([^"]*)" \|\|/.exec(text)?.[1] ?? "";
+        const line = /-Command "([^"]*)"\r\n/.exec(text)?.[1] ?? "";
         assert.equal(line.split("'").length % 2, 1, line);
         for (const [open, close] of ["()", "[]", "{}"]) {
           assert.equal(line.split(open ?? "").length, line.split(close ?? "").length, line);

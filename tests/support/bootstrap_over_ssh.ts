@@ -104,7 +104,10 @@ export async function startHost(script: string, name = "machine", token = TOKEN)
         const headers = { "x-anvil-node": agentSays.node };
         if (new URL(url).pathname === "/livez") return new Response(null, { headers });
         if (agentSays.status !== null) {
-          const { kind: _, body, ...rest } = problem(agentSays.status, "token_unknown") as Extract<
+          const { kind: _, body, ...rest } = problem(
+            agentSays.status,
+            agentSays.status === 401 ? "token_unknown" : "scope_missing",
+          ) as Extract<
             NodeReply,
             { kind: "answer" }
           >;

@@ -68,6 +68,8 @@ export async function lookAtCapability(
   const { dispatched, kept } = await runLooks<HostTold>(context, operator, ready, flags, {
     asksOf: () => CAPABILITY_ASKS,
     followUpOf: () => proofsOf(only),
+    // What it said of itself stands in `agent` already.
+    outcomeOf: ({ proof }) => ({ ...proof, result: null }),
     keep: (host, looked) => hostTold(host, index.hosts.get(host), looked),
   });
   const asked = new Set(ready.plan.hosts.map(({ host }) => host));

@@ -59,6 +59,8 @@ export async function lookAtDrift(
   const { dispatched, kept } = await runLooks<HostDrift>(context, operator, ready, flags, {
     asksOf: (host) => driftAsks(expectedOf(host)),
     followUpOf: (host) => driftFollowUp(expectedOf(host)),
+    // What it said of itself stands in `agent` already.
+    outcomeOf: ({ proof }) => ({ ...proof, result: null }),
     keep: (host, looked) => {
       const expected = expectedOf(host);
       wanted.forget(host);
