@@ -30,6 +30,7 @@ import { BENCHMARK_HOSTS } from "../host_roles.ts";
 import {
   benchmarkId,
   benchmarksOf,
+  handoverNamed,
   handoverOf,
   standingShape,
   summaryOf,
@@ -216,17 +217,7 @@ export function benchmarkOperations(parts: BenchmarkParts): Operation[] {
       }),
       output: handoverShape,
       run: async ({ id, records_from }) => {
-        const all = await benchmarksOf(store, bench, null, Infinity);
-        if ("code" in all) return all;
-        const found = all.find(({ evidence }) => evidence === id);
-        if (found === undefined) {
-          return refuse(
-            "evidence_unknown",
-            "this host keeps no such document",
-            "see `evidence.list`",
-          );
-        }
-        const handover = await handoverOf(store, bench, found.id, records_from);
+        const handover = await handoverNamed(store, bench, id, records_from);
         return "code" in handover ? handover : { kind: "ok", value: handover };
       },
     }),
