@@ -22,6 +22,8 @@ export interface Wish {
   readonly tokens: number;
   /** Leaves after so many milliseconds; null stays. */
   readonly leavesAfter: number | null;
+  /** What the engine does wrong with it, as in `x-fixture-fault`; null does it right. */
+  readonly fault: string | null;
 }
 
 /** Words in every prompt and header, to be found in no record. */
@@ -49,6 +51,7 @@ export async function ask(at: At, wish: Wish, words: Words): Promise<Transcript>
     host: wish.host,
     alias: wish.alias,
     stream: wish.stream,
+    spoiled: wish.fault !== null,
     began,
     ended: elapsed(),
     end,
@@ -136,6 +139,7 @@ function requestOf(wish: Wish, words: Words): Uint8Array {
     "x-request-id": wish.marker,
     [MARKER_HEADER]: wish.marker,
     "x-canary": words.header,
+    ...(wish.fault === null ? {} : { "x-fixture-fault": wish.fault }),
     ...(wish.dialect === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
   });
 }

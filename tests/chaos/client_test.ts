@@ -6,7 +6,7 @@ import { ask, type Wish } from "./client.ts";
 const WORDS = { token: "t", prompt: "p", header: "h" };
 const WISH: Wish = {
   ...{ marker: "m-1", host: "gpu-a", alias: "llm.primary", dialect: "openai", stream: true },
-  ...{ tokens: 6, leavesAfter: null },
+  ...{ tokens: 6, leavesAfter: null, fault: null },
 };
 
 /** What the client says of an engine with a fault. */

@@ -20,10 +20,12 @@ async function main(): Promise<void> {
       hostname: { type: "string", default: "127.0.0.1" },
       model: { type: "string", default: "org/model" },
       rate: { type: "string", default: "25" },
+      // Long enough that a kill falls between a request and the first word of its answer.
+      ttft: { type: "string", default: "400" },
       diary: { type: "string" },
     },
   });
-  const { port, hostname, model, diary, rate } = values;
+  const { port, hostname, model, diary, rate, ttft } = values;
   if (diary === undefined) throw new TypeError("--diary FILE is required");
   const encoder = new TextEncoder();
   const file = await Deno.open(diary, { create: true, append: true });
@@ -32,6 +34,7 @@ async function main(): Promise<void> {
     hostname,
     models: [model],
     rate: Number(rate),
+    ttftMs: Number(ttft),
     witness: (head, when) => {
       const marker = headerOf(head, MARKER_HEADER);
       if (marker === undefined) return; // a probe

@@ -35,6 +35,8 @@ export interface Transcript {
   readonly host: string;
   readonly alias: string;
   readonly stream: boolean;
+  /** The engine was told to answer it wrongly. */
+  readonly spoiled: boolean;
   readonly began: number;
   readonly ended: number;
   readonly status: number | null;

@@ -21,6 +21,12 @@ export interface LoadOptions {
 /** So long after its end a request may still be held by a router that was not told, in milliseconds. */
 const AFTERMATH_MS = 10_000;
 
+/** Engines break off too, while they live: before a byte, in a head, in an event, before the end. */
+const ENGINE_FAULTS = [
+  ...["fin-at;byte=0", "reset-at;byte=0", "reset-at;byte=60", "reset-at;byte=700"],
+  ...["half-event;event=3", "no-terminator", "500", "429"],
+];
+
 /** Clients at work. */
 export class Load {
   readonly transcripts: Transcript[] = [];
@@ -79,5 +85,6 @@ function wishOf(random: SeededRandom, host: string, marker: string): Wish {
     stream: random.chance(0.8),
     tokens,
     leavesAfter: random.chance(0.08) ? random.whole(0, tokens * 40) : null,
+    fault: random.chance(0.12) ? random.pick(ENGINE_FAULTS) : null,
   };
 }

@@ -34,19 +34,19 @@ interface Parts {
   readonly say: (text: string) => void;
 }
 
-/** Brings every host back, one after the other. */
+/** Brings every host back, side by side. */
 export async function settle(parts: Parts): Promise<Settled> {
   const { world, say } = parts;
   await world.heal();
   const violations: Violation[] = [];
   const quiet: StatusSample[] = [];
   const transcripts: Transcript[] = [];
-  for (const host of world.hosts) {
+  await Promise.all(world.hosts.map(async (host) => {
     const trouble = await new Round(parts, host).go(quiet, transcripts);
-    if (trouble === null) continue;
+    if (trouble === null) return;
     say(`${host} does not come right: ${trouble}`);
     violations.push({ invariant: INVARIANT, detail: `${host}: ${trouble}` });
-  }
+  }));
   return { quiet, transcripts, violations };
 }
 
@@ -90,7 +90,8 @@ class Round {
         for (const alias of ["llm.primary", "llm.embed"]) {
           const seen = await ask(world.data(host), {
             marker: `m-${seed}-${host}-last-${alias.replace(".", "-")}`,
-            ...{ host, alias, dialect: "openai", stream: true, tokens: 5, leavesAfter: null },
+            ...{ host, alias, dialect: "openai", stream: true, tokens: 5 },
+            ...{ leavesAfter: null, fault: null },
           }, words);
           transcripts.push(seen);
           if (seen.end !== "whole") return `${alias} is answered as ${seen.end} ${seen.code}`;

@@ -41,10 +41,12 @@ function wrongWith(
   }
   const came = diary.some(({ when }) => when === "came");
   if (seen.end === "whole" && !came) return "it was answered, and no engine got it";
-  if (seen.end === "cut" && !mayBeCut(facts, seen)) {
+  const [decision] = decisions;
+  // A body with a length cannot say that it breaks off, but by breaking off.
+  const isTold = !seen.stream && decision !== undefined && /^upstream_/.test(decision.outcome);
+  if (seen.end === "cut" && !isTold && !mayBeCut(facts, seen)) {
     return `cut after ${Math.round(seen.ended - seen.began)} ms, and nothing was harmed that cuts`;
   }
-  const [decision] = decisions;
   if (decision === undefined) return null; // a kill takes records that were not written yet
   const { outcome, code } = decision;
   if (seen.end === "whole" && !/^completed/.test(outcome) && outcome !== "client_closed") {

@@ -47,7 +47,7 @@ export function gatewayChanged(
         const tier = TIER_OF[one.alias];
         const within = one.host === host && one.began > first.to && one.ended < to;
         if (!within || tier === undefined || !serving.has(tier)) continue;
-        if (one.end === "whole" || one.end === "left") continue;
+        if (one.end === "whole" || one.end === "left" || one.spoiled) continue;
         say(`${host}: ${one.marker} ended as ${one.end} ${one.code ?? ""}`);
       }
     }

@@ -34,7 +34,8 @@ const decided: DecisionFact = {
   ...{ dispatched: 1, tier: "primary" },
 };
 const seen: Transcript = {
-  ...{ marker: "m-1", host: HOST, alias: "llm.primary", stream: true, began: 5000, ended: 6100 },
+  ...{ marker: "m-1", host: HOST, alias: "llm.primary", stream: true, spoiled: false },
+  ...{ began: 5000, ended: 6100 },
   ...{ status: 200, end: "whole", terminator: true, complete: true, code: null },
 };
 const life: Life = {
@@ -135,6 +136,10 @@ Deno.test("invariant: no stream without a true end", () => {
     ["a terminator behind half an answer", { transcripts: [{ ...seen, complete: false }] }],
     ["an answer of no engine", { diary: [] }],
     ["cut by nothing", { transcripts: [cutOff], decisions: [] }],
+    ["a stream broke off without a word", {
+      transcripts: [cutOff],
+      decisions: [{ ...decided, outcome: "upstream_truncated" }],
+    }],
     ["whole, recorded as cut", { decisions: [{ ...decided, outcome: "upstream_truncated" }] }],
     ["an error, recorded as completed", { transcripts: [error] }],
     ["completed, and never sent whole", {
@@ -161,6 +166,10 @@ Deno.test("invariant: no stream without a true end", () => {
       transcripts: [cutOff],
       decisions: [],
       inflicted: harmed({ ...FAULT, kind: "cut", host: HOST }, 5500, 5900),
+    }],
+    ["a body with a length broke off, and that is told", {
+      transcripts: [{ ...cutOff, stream: false }],
+      decisions: [{ ...decided, outcome: "upstream_truncated" }],
     }],
     ["a record that a kill took", { decisions: [] }],
     ["the client left", { transcripts: [{ ...cutOff, end: "left" }], decisions: [] }],
