@@ -3,12 +3,12 @@
 
 SHELL = /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help deno-path demo demo-check fleet fleet-tour fleet-down test test-real ok fmt lint check bench bundle compile clean ready
+.PHONY: help deno-path demo demo-check test test-real ok fmt lint check bench bundle compile screenshots chaos soak fleet fleet-tour fleet-down release-check clean ready
 
 DENO = "$$(sh scripts/deno_path)"
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 deno-path: ## print the deno in use; installs the pinned one into .tools/ when PATH has another or none
 	@sh scripts/deno_path
@@ -35,6 +35,15 @@ test: ready ## every test that needs nothing but deno
 test-real: ready ## tests against real programs: provisioned on Debian as root, else skipped aloud
 	@sh scripts/provision tests/real
 	@$(DENO) run -A --frozen scripts/suite.ts real
+
+chaos: ready ## a seeded walk of faults with real clients and operators; SEED=7 MINUTES=3 HOSTS=2
+	@sh scripts/provision tests/chaos
+	@$(DENO) run -A --frozen tests/chaos/main.ts --seed "$${SEED:-$$(date +%s)}" \
+	  --minutes "$${MINUTES:-3}" --hosts "$${HOSTS:-2}" $(ARGS)
+
+soak: ready ## memory of routers, agents and publisher over MINUTES=60, as a table; ARGS="--out FILE.json"
+	@sh scripts/provision tests/chaos
+	@$(DENO) run -A --frozen tests/chaos/soak.ts --minutes "$${MINUTES:-60}" $(ARGS)
 
 ok: ready ## what must pass before a commit: format, lint, types, made files, tests
 	@$(DENO) fmt --check
@@ -66,6 +75,13 @@ bundle: ready ## every role for three platforms into dist/; ARGS="--platform lin
 
 compile: ready ## one executable per role by deno compile; exit 1 where its runtime cannot be had
 	@$(DENO) run -A --frozen scripts/compile.ts $(ARGS)
+
+screenshots: ready ## the pictures of docs/images, by Chromium from a fixture fleet
+	@sh scripts/provision tests/real/dashboard_test.ts
+	@$(DENO) run -A --frozen scripts/screenshots.ts
+
+release-check: ready ## may this tag be released? ARGS="--tag v0.1.0 --signers FILE"
+	@$(DENO) run -A --frozen scripts/release_check.ts $(ARGS)
 
 clean: ## remove what make, the demo and coverage left in the tree
 	@[ ! -e .fleet ] || { echo "a fleet is there: make fleet-down first" >&2; exit 1; }

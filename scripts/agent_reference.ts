@@ -21,12 +21,19 @@ export const AGENT_PAGE = new URL("../docs/reference/agent.md", import.meta.url)
 /** What a key means where the schema has no description of its own. */
 const MEANINGS: { readonly [path: string]: string } = {
   "schema": "Version of this file's shape.",
+  "benchmarks.members[].model.quantization": "As q8, fp8; not compared with anything here.",
+  "benchmarks.members[].engine_version": "As the engine states it; null in evidence when absent.",
 };
 
 /** What a pattern other than that of an id lets through. */
 const VALUES: { readonly [path: string]: string } = {
   "topology": "64 lower-case hex digits",
   "router.unit": "name of a unit or job",
+  "benchmarks.members[].health": "a path, as /health",
+  ...Object.fromEntries(
+    ["model.id", "model.revision", "model.quantization", "served_model", "engine", "engine_version"]
+      .map((key) => [`benchmarks.members[].${key}`, "visible text"]),
+  ),
 };
 
 /** Every operation an agent can have, as it tells of them itself. */
@@ -45,7 +52,8 @@ async function operations(): Promise<readonly OperationEntry[]> {
 async function tables(): Promise<ReadonlyMap<string, string>> {
   const schema = z.toJSONSchema(configShape, { io: "input" }) as Parameters<typeof configRows>[0];
   const keys = configRows(schema, MEANINGS).map(({ path, fallback, values, meaning }) => {
-    const table = /^(router|serves|adopter)\./.exec(path)?.[1];
+    const table = /^(router|serves|adopter|benchmarks\.router|benchmarks\.members\[\])\./.exec(path)
+      ?.[1];
     const lacking = fallback === "required" && table !== undefined
       ? `required in \`[${table}]\``
       : fallback;

@@ -15,7 +15,14 @@ import { settleIdle } from "./hysteresis.ts";
 import { onLaunch, settle } from "./recovery.ts";
 import { readGates, readProbes } from "./sample.ts";
 import type { Attempt, Condemned, Slots } from "./slots.ts";
-import { judge, type Probe, type Sample, type Verdict, type VerdictRules } from "./verdict.ts";
+import {
+  judge,
+  type Probe,
+  type Sample,
+  type TimedSample,
+  type Verdict,
+  type VerdictRules,
+} from "./verdict.ts";
 
 /** What an adoption acts through. */
 export interface AdoptionPorts {
@@ -298,7 +305,7 @@ async function watch(
   path: string,
 ): Promise<Watched> {
   const { backend, clock, probes } = ports;
-  const samples: Sample[] = [];
+  const samples: TimedSample[] = [];
   for (;;) {
     const facts = await backend.facts();
     if (facts.kind !== "refused" && facts.current !== path) {
@@ -306,7 +313,10 @@ async function watch(
       return { kind: "superseded", found: facts.current, at: at(ports) };
     }
     const sample = await readProbes(probes, clock);
-    samples.push(facts.kind === "refused" ? allUnknown(sample) : sample);
+    samples.push({
+      sample: facts.kind === "refused" ? allUnknown(sample) : sample,
+      takenMs: clock.monotonic(),
+    });
     const verdict = judge(attempt.baseline, samples, rules.verdict);
     if (verdict.kind !== "more") return verdict;
     await clock.sleep(rules.sampleEveryMs);

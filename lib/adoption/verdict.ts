@@ -33,6 +33,12 @@ export interface Probe {
 /** All probes at one time. */
 export type Sample = { readonly at: string; readonly readings: readonly ProbeReading[] };
 
+/** A sample, and when it was taken by a clock that nobody sets, in milliseconds. */
+export interface TimedSample {
+  readonly sample: Sample;
+  readonly takenMs: number;
+}
+
 /** What was so before. */
 export type Baseline = Sample & {
   /** The boot it was taken in: counts start anew with each. */
@@ -95,13 +101,14 @@ export function cannotJudge(before: Sample, required: readonly string[]): readon
 }
 
 /**
- * Judges `samples`, oldest first, of one path. A probe that did not pass before cannot condemn. A
+ * Judges `samples`, oldest first, of one path, all taken by one process: spans are measured by its
+ * monotonic clock, so that a wall clock that is set meanwhile makes no window of nothing. A probe that did not pass before cannot condemn. A
  * count that grows between the first sample and a later one fails that one: a slow crash loop looks
  * clean in between. Without a baseline every probe is judged.
  */
 export function judge(
   before: Sample | null,
-  samples: readonly Sample[],
+  samples: readonly TimedSample[],
   rules: VerdictRules,
 ): Verdict {
   const passedBefore = (name: string) =>
@@ -109,9 +116,9 @@ export function judge(
   const first = samples[0];
   const last = samples.at(-1);
   if (first === undefined || last === undefined) return { kind: "more" };
-  const judged = samples.map((sample) =>
+  const judged = samples.map(({ sample }) =>
     sample.readings.filter(({ probe }) => passedBefore(probe))
-      .map((reading) => counted(reading, first))
+      .map((reading) => counted(reading, first.sample))
   );
   let clean = 0;
   for (const readings of judged.toReversed()) {
@@ -120,11 +127,13 @@ export function judge(
   }
   const firstClean = samples[samples.length - clean];
   const spans = firstClean !== undefined && clean >= rules.clean &&
-    Date.parse(last.at) - Date.parse(firstClean.at) >= rules.windowMs;
-  const notJudged = first.readings.map(({ probe }) => probe).filter((one) => !passedBefore(one));
+    last.takenMs - firstClean.takenMs >= rules.windowMs;
+  const notJudged = first.sample.readings.map(({ probe }) => probe).filter((one) =>
+    !passedBefore(one)
+  );
   const evidence = evidenceOf(judged, notJudged, clean);
   if (spans) return { kind: "good", evidence };
-  if (Date.parse(last.at) - Date.parse(first.at) < rules.deadlineMs) return { kind: "more" };
+  if (last.takenMs - first.takenMs < rules.deadlineMs) return { kind: "more" };
   return { kind: "bad", code: codeOf(judged, evidence), evidence };
 }
 

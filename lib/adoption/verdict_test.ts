@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { cannotJudge, judge, type ProbeState, type Sample, type VerdictRules } from "./verdict.ts";
+import {
+  cannotJudge,
+  judge,
+  type ProbeState,
+  type Sample,
+  type TimedSample,
+  type VerdictRules,
+} from "./verdict.ts";
 
 const RULES: VerdictRules = { clean: 3, windowMs: 20_000, deadlineMs: 60_000, required: ["a"] };
 
@@ -16,8 +23,12 @@ const sample = (text: string, at: number, counts: readonly (number | null)[] = [
     count: counts[index] ?? null,
   })),
 });
+const taken = (text: string, at: number, counts: readonly (number | null)[] = []): TimedSample => ({
+  sample: sample(text, at, counts),
+  takenMs: at * 10_000,
+});
 const verdict = (before: string, ...after: string[]) => {
-  const found = judge(sample(before, -1), after.map((text, at) => sample(text, at)), RULES);
+  const found = judge(sample(before, -1), after.map((text, at) => taken(text, at)), RULES);
   return found.kind === "bad" ? found.code : found.kind;
 };
 
@@ -26,6 +37,22 @@ Deno.test("verdict: so many clean samples in a row, over the window", () => {
   assert.equal(verdict("pp", "pp", "pp", "pp"), "good");
   assert.equal(verdict("pp", "fp", "pp", "pp"), "more");
   assert.equal(verdict("pp", "fp", "pp", "pp", "pp"), "good");
+});
+
+Deno.test("verdict: a wall clock that is set meanwhile makes no window, and takes none away", () => {
+  const set = (by: number) => (text: string, at: number): TimedSample => ({
+    sample: sample(text, at === 0 ? at : at + by),
+    takenMs: at * 1000,
+  });
+  const day = 8640;
+  for (const by of [day, -day]) {
+    const early = ["pp", "pp", "pp", "pp"].map(set(by));
+    assert.equal(judge(sample("pp", -1), early, RULES).kind, "more", "three seconds are no window");
+    const failing = ["fp", "fp"].map(set(by));
+    assert.equal(judge(sample("pp", -1), failing, RULES).kind, "more", "nor the deadline");
+  }
+  const long = Array.from({ length: 21 }, () => "pp").map(set(-day));
+  assert.equal(judge(sample("pp", -1), long, RULES).kind, "good");
 });
 
 Deno.test("verdict: what failed before cannot condemn, what passed before can", () => {
@@ -38,11 +65,11 @@ Deno.test("verdict: what failed before cannot condemn, what passed before can", 
 });
 
 Deno.test("verdict: a slow crash loop is found out by its count", () => {
-  const looped = [0, 0, 1, 1, 1, 2, 2].map((count, at) => sample("pp", at, [count]));
+  const looped = [0, 0, 1, 1, 1, 2, 2].map((count, at) => taken("pp", at, [count]));
   const found = judge(sample("pp", -1, [5]), looped, RULES);
   assert.ok(found.kind === "bad" && found.code === "restarts_counted", JSON.stringify(found));
   // A count that stays is no loop, whatever it was before.
-  const steady = [3, 3, 3].map((count, at) => sample("pp", at, [count]));
+  const steady = [3, 3, 3].map((count, at) => taken("pp", at, [count]));
   assert.equal(judge(sample("pp", -1, [0]), steady, RULES).kind, "good");
 });
 
@@ -56,7 +83,7 @@ Deno.test("verdict: a required probe that could not tell before blocks", () => {
 Deno.test("verdict: never good without the last samples clean, never bad before the deadline", () => {
   const texts = fc.array(fc.stringMatching(/^[pfu]{2}$/), { minLength: 1, maxLength: 10 });
   fc.assert(fc.property(fc.stringMatching(/^[pfu]{2}$/), texts, (before, after) => {
-    const found = judge(sample(before, -1), after.map((text, at) => sample(text, at)), RULES);
+    const found = judge(sample(before, -1), after.map((text, at) => taken(text, at)), RULES);
     const judged = (text: string) => [...text].filter((_, at) => before[at] === "p");
     if (found.kind === "good") {
       const last = after.slice(-RULES.clean);

@@ -212,3 +212,25 @@ Deno.test("audit: when no fresh file can be made, records go on into the full on
   const verdict = await verifyAudit(path);
   assert.ok(verdict.kind === "whole" && verdict.records === 30, JSON.stringify(verdict));
 });
+
+Deno.test("audit: records cut off at the end are found by the head that was noted", async () => {
+  await using dir = await tempDir();
+  const path = dir.at("audit.jsonl");
+  await write(path, 6);
+  const whole = await verifyAudit(path);
+  assert.ok(whole.kind === "whole");
+  assert.equal(whole.holdsNoted, null);
+  const noted = whole.hash;
+  const lines = (await Deno.readTextFile(path)).split("\n").filter((line) => line !== "");
+  for (let kept = 0; kept < lines.length; kept++) {
+    await Deno.writeTextFile(path, lines.slice(0, kept).map((line) => `${line}\n`).join(""));
+    const cut = await verifyAudit(path, noted);
+    assert.equal(cut.kind === "whole" && cut.holdsNoted, false, `${kept} records are left`);
+  }
+  await Deno.writeTextFile(path, lines.map((line) => `${line}\n`).join(""));
+  const [first] = lines.map((line) => String(JSON.parse(line)["hash"]));
+  for (const hash of [noted, first]) {
+    const again = await verifyAudit(path, hash);
+    assert.equal(again.kind === "whole" && again.holdsNoted, true);
+  }
+});

@@ -13,16 +13,23 @@ import { type Refusal, refuse } from "../../lib/core/refusal.ts";
 import { ByteSource } from "../../lib/generation/byte_source.ts";
 import type { ReceiverPorts } from "./ports.ts";
 import { answerRequest, refusal } from "./receiver.ts";
+import { unplaced } from "./unplaced.ts";
 
 /** How long the frame itself may take, in milliseconds. */
 const FRAME_MS = 10_000;
 /** Serves one connection; the answer that was written. */
 export async function serveConnection(
-  ports: ReceiverPorts,
+  world: ReceiverPorts,
   targetPath: string,
   chunks: AsyncIterable<Uint8Array>,
   write: (frame: Uint8Array) => Promise<void>,
 ): Promise<Answer> {
+  const places = new Map([[targetPath, "target"]]);
+  const ports: ReceiverPorts = {
+    ...world,
+    remark: (text) => world.remark(unplaced(text, places)),
+    onTarget: ({ root, state }) => void places.set(root, "root").set(state, "state"),
+  };
   const limit = new Limit(ports.clock, chunks);
   limit.until(FRAME_MS);
   const source = new ByteSource(limit);

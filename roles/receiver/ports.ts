@@ -34,6 +34,8 @@ export interface ReceiverPorts extends GenerationPorts {
   readonly build: Build;
   /** The user it runs as; null where the platform has no such number. */
   readonly uid: number | null;
-  /** For the log of the host, never for the wire: may hold a path. */
+  /** For the log of the host, never for the wire; paths are called by what they are. */
   readonly remark: (text: string) => void;
+  /** Told where things are, as soon as that is read. */
+  readonly onTarget?: (config: { readonly root: string; readonly state: string }) => void;
 }

@@ -62,7 +62,10 @@ export function parseTarget(text: string): Checked<TargetConfig> {
 
 /** Reads the file at `path`. What is wrong with it goes to the host's log, not to the caller. */
 export async function readTarget(
-  { readOwned, sha256, remark }: Pick<ReceiverPorts, "readOwned" | "sha256" | "remark">,
+  { readOwned, sha256, remark, onTarget }: Pick<
+    ReceiverPorts,
+    "readOwned" | "sha256" | "remark" | "onTarget"
+  >,
   path: string,
 ): Promise<Target | Refusal<BootstrapCode>> {
   const read = await readOwned(path, MOST_BYTES);
@@ -78,6 +81,7 @@ export async function readTarget(
     return refuse("precondition_failed", "the target configuration is not valid");
   }
   const { root, state } = checked.model;
+  onTarget?.({ root, state });
   return {
     kind: "ok",
     config: checked.model,

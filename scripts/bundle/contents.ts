@@ -9,7 +9,13 @@ import { stampOf, VERSION } from "../../lib/core/version.ts";
 import type { Manifest } from "../../lib/generation/manifest.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import type { Revision } from "./commit.ts";
-import { cmdLauncher, flagsOf, shLauncher, STABLE_LAUNCHER } from "./launchers.ts";
+import {
+  cmdLauncher,
+  flagsOf,
+  shLauncher,
+  STABLE_CMD_LAUNCHER,
+  STABLE_LAUNCHER,
+} from "./launchers.ts";
 import type { RoleTask } from "./role_tasks.ts";
 import { bundleScript, packagesFolder, stamped } from "./role_script.ts";
 import { DENO_VERSION, readRuntime, runtimeName, type Target } from "./runtimes.ts";
@@ -93,7 +99,8 @@ export async function contentsFor(
     put(path, text, true);
     put(`lib/anvil-${task.role}.js`, programs.scripts.get(task.role) ?? "");
   }
-  if (target.os !== "windows") put("launch/anvil", STABLE_LAUNCHER, true);
+  if (target.os === "windows") put("launch/anvil.cmd", STABLE_CMD_LAUNCHER, true);
+  else put("launch/anvil", STABLE_LAUNCHER, true);
   for (const [path, text] of await unitsFor(root, target)) put(`units/${path}`, text);
   put("LICENSE", await Deno.readTextFile(new URL("LICENSE", root)));
   put("licenses.txt", licensesOf(programs.packages));
@@ -137,16 +144,24 @@ async function unitsFor(
   root: URL,
   { os }: Target,
 ): Promise<readonly (readonly [string, string])[]> {
-  const folder = new URL(`fleet/units/${UNITS[os]}/`, root);
+  const units: [string, string][] = [];
+  // A folder below is of units that are one person's own.
+  for (const below of ["", "user/"]) {
+    units.push(...await unitsIn(new URL(`fleet/units/${UNITS[os]}/${below}`, root), below));
+  }
+  return units.sort(([left], [right]) => left < right ? -1 : 1);
+}
+
+async function unitsIn(folder: URL, below: string): Promise<readonly [string, string][]> {
   const units: [string, string][] = [];
   try {
     for await (const { name, isFile } of Deno.readDir(folder)) {
-      if (isFile) units.push([name, await Deno.readTextFile(new URL(name, folder))]);
+      if (isFile) units.push([`${below}${name}`, await Deno.readTextFile(new URL(name, folder))]);
     }
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
-  return units.sort(([left], [right]) => left < right ? -1 : 1);
+  return units;
 }
 
 function digestOf(value: Parameters<typeof canonicalJson>[0]): string {

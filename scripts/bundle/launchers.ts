@@ -17,6 +17,12 @@ const CLEARED = [
   ...["http_proxy", "https_proxy", "all_proxy", "no_proxy"],
 ];
 
+/** The runtime's own that a cmd clears by name. */
+const CLEARED_DENO = [
+  ...["DENO_DIR", "DENO_SERVE_ADDRESS", "DENO_SERVE_AUTOMATIC_COMPRESSION", "DENO_V8_FLAGS"],
+  ...["DENO_CERT", "DENO_TLS_CA_STORE", "DENO_AUTH_TOKENS", "DENO_CONDITIONS"],
+];
+
 /** Of these, what the role does not say that it reads. */
 function clearedFor({ permissions }: RoleTask, system: System): readonly string[] {
   const read = permissions[system].flatMap((word) =>
@@ -95,6 +101,8 @@ export function cmdLauncher(task: RoleTask, unstable: readonly string[]): string
     "  exit /b 2",
     ")",
     `for /f "delims==" %%v in ('set DENO_ 2^>nul') do set "%%v="`,
+    // By name as well: those that act on this runtime, whatever becomes of the line above.
+    ...CLEARED_DENO.map((name) => `set "${name}="`),
     ...clearedFor(task, "windows").filter((name) => name === name.toUpperCase()).map((name) =>
       `set "${name}="`
     ),
@@ -136,3 +144,35 @@ program=$root/generations/$digest/bin/anvil-$role
 [ -x "$program" ] || fail "the current generation has no anvil-$role"
 exec "$program" "$@"
 `;
+
+/** `launch\\anvil.cmd`: the same for Windows. Whatever stands behind the role goes on as it is. */
+export const STABLE_CMD_LAUNCHER = [
+  "@echo off",
+  "rem anvil ROLE [ARGUMENTS]: starts a role of the current generation. Lies in the store's root, beside",
+  "rem `current` and `generations`, is put there once and never replaced by an update.",
+  "setlocal DisableDelayedExpansion",
+  "set ROLE=",
+  "set REST=",
+  'for /f "tokens=1,*" %%a in ("%*") do (',
+  '  set "ROLE=%%a"',
+  '  set "REST=%%b"',
+  ")",
+  "if not defined ROLE goto usage",
+  'for /f "delims=abcdefghijklmnopqrstuvwxyz-" %%c in ("%ROLE%") do goto usage',
+  "set DIGEST=",
+  'if exist "%~dp0current" for /f "usebackq delims=" %%d in ("%~dp0current") do set "DIGEST=%%d"',
+  "if not defined DIGEST goto none",
+  'for /f "delims=0123456789abcdef" %%c in ("%DIGEST%") do goto none',
+  'if not exist "%~dp0generations\\%DIGEST%\\bin\\anvil-%ROLE%.cmd" goto absent',
+  '"%~dp0generations\\%DIGEST%\\bin\\anvil-%ROLE%.cmd" %REST%',
+  "exit /b %ERRORLEVEL%",
+  ":usage",
+  "echo usage: anvil ROLE [ARGUMENTS] 1>&2",
+  "exit /b 2",
+  ":none",
+  "echo anvil: `current` names no generation; next: install one 1>&2",
+  "exit /b 1",
+  ":absent",
+  "echo anvil: the current generation has no anvil-%ROLE% 1>&2",
+  "exit /b 1",
+].map((line) => `${line}\r\n`).join("");

@@ -26,6 +26,8 @@ export interface Mutation {
 }
 
 const PATIENCE_MS = 90_000;
+/** A plan runs programs on its host, and that may stand still. */
+const READ_MS = 45_000;
 
 /** Asks and remembers. */
 export class AgentAsks {
@@ -39,7 +41,7 @@ export class AgentAsks {
 
   /** A read. */
   async read(host: string, operation: string, input: object = {}): Promise<Said | null> {
-    return await this.#post(host, operation, { input }, null, 15_000);
+    return await this.#post(host, operation, { input }, null, READ_MS);
   }
 
   /** A mutation, and `again` more with its key, beside it or after it. The first answer. */

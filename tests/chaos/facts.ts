@@ -161,6 +161,8 @@ export interface ProbeRun {
   readonly host: string;
   readonly digest: string;
   readonly pass: boolean;
+  /** By the machine's uptime, which nobody sets. */
+  readonly upMs: number;
 }
 
 /** A candidate that was published. `good`: its probes pass and its envelope is true. */

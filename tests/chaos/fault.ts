@@ -10,7 +10,7 @@ export const HOST_PROGRAMS = ["router", "agent", "adopter", "chat", "embed"] as 
 export type HostProgram = (typeof HOST_PROGRAMS)[number];
 
 /** How the end of a record file is spoiled, as a power cut does it. */
-export const TAILS = ["half_line", "zeros", "no_newline"] as const;
+export const TAILS = ["half_line", "zeros", "all_but_end"] as const;
 /** One of {@link TAILS}. */
 export type Tail = (typeof TAILS)[number];
 

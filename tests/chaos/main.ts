@@ -1,3 +1,4 @@
+// needs: unshare ip tc mount ss ps curl stat setsid faketime
 /**
  * `make chaos SEED=… MINUTES=3`: one walk in namespaces of its own.
  *
@@ -15,7 +16,7 @@ import { inside, obstacle } from "./netns/enter.ts";
 import { canSkew } from "./netns/host.ts";
 import { NetnsWorld } from "./netns/world.ts";
 import { plan } from "./plan.ts";
-import { reportOf } from "./report.ts";
+import { reportOf, tooQuiet } from "./report.ts";
 import { elapsed } from "./time.ts";
 import { walk } from "./walk.ts";
 
@@ -58,7 +59,7 @@ async function main(): Promise<number> {
     return await walk(world, plan(seed, minutes, hosts), {
       clientsPerHost: 3,
       pauseMs: [50, 900],
-      timerMs: 9000,
+      timerMs: 15_000,
       say,
     });
   })();
@@ -69,7 +70,9 @@ async function main(): Promise<number> {
   } else await Deno.remove(folder, { recursive: true }).catch(() => {}); // disks are mounts of ours
   if (walked.violations.length > 0 && values.quiet) console.log(log.join("\n"));
   console.log(report);
-  return walked.violations.length === 0 ? 0 : 1;
+  const missing = tooQuiet(walked.facts);
+  if (missing.length > 0) console.log(`too quiet to prove anything: no ${missing.join(", no ")}`);
+  return walked.violations.length + missing.length === 0 ? 0 : 1;
 }
 
 /** Goes on in namespaces of its own. */

@@ -101,6 +101,7 @@ export class Operators {
     const wish = {
       alias: "llm.primary",
       config: this.#world.routerText(host, next),
+      evidence: await this.#world.evidence(host, next),
       drain_seconds: DRAIN_SECONDS,
     };
     const planned = await this.#asks.read(host, "promotion.plan", wish);
@@ -132,5 +133,7 @@ export class Operators {
 /** What was said, in a word. */
 export function wordOf(said: Said | null): string {
   if (said === null) return "no answer";
-  return said.status === 200 ? "done" : `${said.status} ${said.body["code"]}`;
+  if (said.status === 200) return "done";
+  const detail = said.status < 500 ? "" : ` (${String(said.body["detail"]).slice(0, 120)})`;
+  return `${said.status} ${said.body["code"]}${detail}`;
 }

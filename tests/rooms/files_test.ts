@@ -12,12 +12,16 @@ function faults(path: string, text: string): string[] {
       found.push(`${path}: "${word}" does not say what is inside`);
     }
   }
-  if (!/^[a-z][a-z0-9_]*(\.d)?\.ts$/.test(name)) found.push(`${path}: name it in snake_case`);
+  if (!/^[a-z][a-z0-9_]*(\.d)?\.tsx?$/.test(name)) found.push(`${path}: name it in snake_case`);
   const room = /^(lib|roles)\//.test(path);
   const lines = text.trimEnd().split("\n").length;
   if (room && lines > MOST_LINES) found.push(`${path}: ${lines} lines, at most ${MOST_LINES}`);
   if (room && !path.endsWith("_test.ts") && !text.startsWith("/**")) {
     found.push(`${path}: begin with what the module is for`);
+  }
+  // A .tsx file imports Hono without saying so: decision 0120.
+  if (path.endsWith(".tsx") && !path.startsWith("roles/operator/dashboard/")) {
+    found.push(`${path}: only the dashboard has pages`);
   }
   for (const silencer of SILENCERS) {
     if (text.includes(silencer)) {
@@ -39,7 +43,7 @@ Deno.test("sources are small, named for what they hold, explained and not silenc
   const found: string[] = [];
   for (const area of ["lib/", "roles/", "tests/", "scripts/"]) {
     for (const path of await filesUnder(area)) {
-      if (path.endsWith(".ts")) found.push(...faults(path, await textOf(path)));
+      if (/\.tsx?$/.test(path)) found.push(...faults(path, await textOf(path)));
     }
   }
   assert.deepEqual(found, []);
@@ -56,6 +60,7 @@ Deno.test("each fault is noticed", () => {
       ["lib/core/camelCase.ts", fine],
       ["lib/core/ids.ts", fine + "\nx".repeat(MOST_LINES)],
       ["lib/core/ids.ts", "export {};\n"],
+      ["roles/router/page.tsx", fine],
       ["tests/flow/x_test.ts", `// ${SILENCERS[0]} no-explicit-any\n`],
     ] as const
   ) {

@@ -10,9 +10,28 @@ import {
   reportRefusal,
 } from "../../../lib/terminal/program.ts";
 
-const verifyCommand = buildCommand<{ json: boolean }, [string], ProgramContext>({
+interface VerifyFlags {
+  readonly json: boolean;
+  readonly holds?: string;
+}
+
+function hash(text: string): string {
+  if (/^[0-9a-f]{64}$/.test(text)) return text;
+  throw new Error("expected 64 hex digits, as this command prints them as the head");
+}
+
+const verifyCommand = buildCommand<VerifyFlags, [string], ProgramContext>({
   parameters: {
-    flags: { json: JSON_FLAG },
+    flags: {
+      holds: {
+        kind: "parsed",
+        parse: hash,
+        brief: "A head noted before: refuse a chain that does not hold it",
+        placeholder: "HASH",
+        optional: true,
+      },
+      json: JSON_FLAG,
+    },
     positional: {
       kind: "tuple",
       parameters: [{ brief: "The audit file", parse: String, placeholder: "AUDIT_FILE" }],
@@ -23,16 +42,28 @@ const verifyCommand = buildCommand<{ json: boolean }, [string], ProgramContext>(
     fullDescription:
       "AUDIT_FILE is the live file; full ones beside it are read before it. Exit code 0: every record\n" +
       "is as it was written, in its order. 1: the first line that is not.\n" +
-      "Records cut off at the end leave no trace: compare the printed head with one noted before.\n\n" +
-      "Example:\n  anvil-agent audit verify /var/lib/anvil/agent/audit.jsonl",
+      "Records cut off at the end leave a whole chain: note the printed head somewhere else, and give\n" +
+      "it with --holds the next time.\n\n" +
+      "Examples:\n  anvil-agent audit verify /var/lib/anvil/agent/audit.jsonl\n" +
+      '  anvil-agent audit verify --holds "$(cat head)" /var/lib/anvil/agent/audit.jsonl',
   },
-  async func({ json }, path) {
+  async func({ json, holds }, path) {
     let verdict: AuditVerdict;
     try {
-      verdict = await verifyAudit(path);
+      verdict = await verifyAudit(path, holds);
     } catch {
       const no = refuse("audit_unreadable", "the file cannot be read", "check its path and owner");
       return reportRefusal(this, no, json, 2);
+    }
+    if (verdict.kind === "whole" && verdict.holdsNoted === false) {
+      const gone = verdict.from === 1
+        ? "the chain is whole and ends before the head that was noted: newer records were cut off"
+        : `the noted head is not in it: cut off, or let go before record ${verdict.from}`;
+      return reportRefusal(
+        this,
+        refuse("audit_head_gone", gone, "keep the file; see the runbook"),
+        json,
+      );
     }
     if (verdict.kind === "whole") {
       const { records, files, from, hash } = verdict;

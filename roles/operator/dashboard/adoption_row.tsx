@@ -6,7 +6,7 @@
 
 import type { AdoptionSeen } from "../adoption_seen.ts";
 import { Ago, type Moment } from "./ago.tsx";
-import { hostPath } from "./host_row.tsx";
+import { cut, hostPath, MOST_WORD } from "./host_row.tsx";
 import type { NodeView } from "./node_view.ts";
 import { Timeline } from "./timeline.tsx";
 
@@ -70,7 +70,8 @@ export function AdoptionRow({ view, moment }: {
         {none ? blank : said.last_refusal === null ? `${was}nothing` : (
           <>
             {was}
-            {said.last_refusal.code} <Ago at={said.last_refusal.at} moment={moment} />
+            {cut(said.last_refusal.code, MOST_WORD)}{" "}
+            <Ago at={said.last_refusal.at} moment={moment} />
           </>
         )}
       </td>

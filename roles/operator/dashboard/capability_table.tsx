@@ -12,11 +12,11 @@ import {
   type Standing,
   STANDINGS,
 } from "../../../lib/dispatch/capability.ts";
-import { hostPath } from "./host_row.tsx";
+import { cut, hostPath, MOST_WORD } from "./host_row.tsx";
 
 /** Capabilities and hosts in one table. */
-export const MOST_ROWS = 40;
-export const MOST_COLUMNS = 8;
+export const MOST_ROWS = 25;
+export const MOST_COLUMNS = 6;
 
 const SIGNS: Readonly<Record<Standing, readonly [sign: string, look: string]>> = {
   served: ["●", "fresh"],
@@ -88,7 +88,7 @@ function Row({ row, columns }: {
   return (
     <tr>
       <th scope="row">
-        {capability}
+        {cut(capability, MOST_WORD)}
         {declared ? "" : <span class="none">, not declared</span>}
       </th>
       <td>
@@ -98,7 +98,7 @@ function Row({ row, columns }: {
         {promotion === null ? <span class="none">no</span> : (
           <>
             {promotion.host}, {promotion.state}
-            {promotion.why === "" ? "" : `: ${promotion.why}`}
+            {promotion.why === "" ? "" : `: ${cut(promotion.why, 100)}`}
           </>
         )}
       </td>
@@ -126,7 +126,7 @@ function Cell({ cell }: { readonly cell: CapabilityCell | null }) {
   return (
     <>
       <Verdict of={cell.verdict} />
-      {typeof shown?.model === "string" && <span class="model">{shown.model}</span>}
+      {typeof shown?.model === "string" && <span class="model">{cut(shown.model, MOST_WORD)}</span>}
     </>
   );
 }

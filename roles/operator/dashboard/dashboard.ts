@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Clock } from "../../../lib/core/clock.ts";
 import { hex } from "../../../lib/core/ids.ts";
 import type { Refusal } from "../../../lib/core/refusal.ts";
 import { CatalogueShelf } from "../../../lib/dispatch/catalogue_shelf.ts";
@@ -19,6 +20,9 @@ import type { Operator } from "../operator.ts";
 import { FleetWatch } from "./fleet_watch.ts";
 import { allowedHosts } from "./guard.ts";
 import { matrixCache } from "./matrix_cache.ts";
+import { pageText } from "./page.tsx";
+import { pageAsk } from "./page_ask.ts";
+import { partsOf, type Source } from "./parts.tsx";
 import { Poller } from "./poller.ts";
 import { asksOf, isAllowed } from "./reads.ts";
 import { Updates } from "./updates.ts";
@@ -100,6 +104,7 @@ export async function startDashboard(
   const listening = listen(web, ask.port, onTrouble);
   if (listening.kind === "refused") return listening;
   hosts = allowedHosts(HOSTNAME, listening.port);
+  warmUp(source, poller.pace.periodMs);
   const running = Promise.all([
     poller.run(over.signal),
     reread(operator, ask, { watch, poller, state }, over.signal),
@@ -115,6 +120,14 @@ export async function startDashboard(
       await Promise.all([running, listening.shutdown()]);
     },
   };
+}
+
+/** The first page is as quick as the second: what makes it has run once. */
+function warmUp(source: Source & { readonly clock: Clock }, periodMs: number): void {
+  const subject = { kind: "fleet", ask: pageAsk(new URLSearchParams()) } as const;
+  const now = source.clock.now();
+  const parts = partsOf(subject, source, now);
+  pageText({ subject, watch: source.watch, parts, moment: { now, ages: true }, periodMs });
 }
 
 function listen(

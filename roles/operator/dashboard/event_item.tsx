@@ -6,10 +6,13 @@
 
 import { timestamp } from "../../../lib/core/clock.ts";
 import type { FleetEvent } from "./fleet_watch.ts";
-import { hostPath } from "./host_row.tsx";
+import { cut, hostPath } from "./host_row.tsx";
 
 /** Events on a page. */
-export const SHOWN_EVENTS = 40;
+export const SHOWN_EVENTS = 30;
+
+/** Characters of one event on a page. */
+const MOST_TEXT = 160;
 
 /** The item. */
 export function EventItem({ event }: { readonly event: FleetEvent }) {
@@ -18,7 +21,7 @@ export function EventItem({ event }: { readonly event: FleetEvent }) {
     <li class={`event ${event.kind}`}>
       <time datetime={iso}>{iso.slice(11, 19)}</time>{" "}
       {event.host === null ? "the fleet" : <a href={hostPath(event.host)}>{event.host}</a>}:{" "}
-      {event.text}
+      {cut(event.text, MOST_TEXT)}
     </li>
   );
 }

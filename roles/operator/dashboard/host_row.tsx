@@ -6,6 +6,7 @@
  */
 
 import { Ago, type Moment } from "./ago.tsx";
+import { whyOf } from "./attention.ts";
 import type { Trend } from "./fleet_watch.ts";
 import type { NodeStanding, NodeView } from "./node_view.ts";
 import { Sparkline } from "./sparkline.tsx";
@@ -47,6 +48,16 @@ export function hostRowId(host: string): string {
   return `h-${host}`;
 }
 
+/** Characters of a reason in a row; the host's own page has it whole. */
+const MOST_WHY = 110;
+/** Characters of a word that a host said, in a row. */
+export const MOST_WORD = 32;
+
+/** A host's words as a row has room for them. */
+export function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}
+
 /** The row. */
 export function HostRow({ view, standing, trend, moment }: {
   readonly view: NodeView;
@@ -72,7 +83,9 @@ export function HostRow({ view, standing, trend, moment }: {
         )}
       </td>
       <td>
-        {sighting === null ? "unknown" : answers ? sighting.version : `was ${sighting.version}`}
+        {sighting === null
+          ? "unknown"
+          : `${answers ? "" : "was "}${cut(sighting.version, MOST_WORD)}`}
       </td>
       <td class={view.topology === "differs" ? "warn" : undefined}>{view.topology}</td>
       <td>
@@ -82,7 +95,7 @@ export function HostRow({ view, standing, trend, moment }: {
         <Numbers view={view} trend={trend} of="latency" />
       </td>
       <td class="why">
-        {why(view)}
+        {cut(whyOf(view), MOST_WHY)}
       </td>
     </tr>
   );
@@ -98,20 +111,4 @@ export function Numbers({ view, trend, of }: {
   if (look?.kind === "done" && router.kind === "none") return <span class="none">no router</span>;
   const [name, unit] = of === "inFlight" ? ["in flight", ""] : ["slowest p95", " ms"];
   return <Sparkline ring={trend?.[of] ?? null} name={name} unit={unit} />;
-}
-
-/** Why a host is not as it should be; empty when it is. */
-export function why({ look, router }: NodeView): string {
-  if (look === null) return "";
-  if (look.kind !== "done") return `${look.code ?? look.kind}: ${look.detail}`;
-  if (router.kind === "unknown") return `router.status: ${router.code}: ${router.detail}`;
-  if (router.kind !== "told") return "";
-  const tiers = router.tiers.filter(({ ready, intent }) => !ready || intent === "quiesce");
-  return [
-    ...(router.draining ? ["its router drains"] : []),
-    ...tiers.slice(0, 4).map(({ tier, ready }) =>
-      `tier ${tier} ${ready ? "quiesced" : "not ready"}`
-    ),
-    ...(tiers.length > 4 ? [`and ${tiers.length - 4} tiers more`] : []),
-  ].join("; ");
 }

@@ -8,10 +8,11 @@ import type { CapabilityMatrix } from "../../../lib/dispatch/capability.ts";
 import { skewText } from "../commands/node.ts";
 import { Freshness } from "./adoption_row.tsx";
 import { Ago, type Moment } from "./ago.tsx";
+import { whyOf } from "./attention.ts";
 import { Verdict } from "./capability_table.tsx";
 import { EventItem } from "./event_item.tsx";
 import type { FleetWatch } from "./fleet_watch.ts";
-import { Numbers, State, why } from "./host_row.tsx";
+import { Numbers, State } from "./host_row.tsx";
 import type { NodeStanding, NodeView } from "./node_view.ts";
 import type { TierSeen } from "./router_seen.ts";
 import { MarkList, Timeline } from "./timeline.tsx";
@@ -31,7 +32,7 @@ export function HostSheet({ view, standing, moment, watch, matrix }: {
       <section aria-labelledby="state-title">
         <h2 id="state-title">State</h2>
         <Facts view={view} standing={standing} moment={moment} />
-        {why(view) !== "" && <p class="why">{why(view)}</p>}
+        {whyOf(view) !== "" && <p class="why">{whyOf(view)}</p>}
         {typeof view.look?.nextStep === "string" && <p>Next: {view.look.nextStep}</p>}
       </section>
       <section aria-labelledby="router-title">

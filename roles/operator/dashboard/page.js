@@ -69,9 +69,11 @@
   };
 
   let last = "";
+  let source = null;
+  addEventListener("pagehide", () => source?.close());
   const connect = () => {
     const address = root.dataset.updates + (last === "" ? "" : `&last=${encodeURIComponent(last)}`);
-    const source = new EventSource(address);
+    source = new EventSource(address);
     source.addEventListener("update", (event) => {
       last = event.lastEventId;
       const { parts, events } = JSON.parse(event.data);
@@ -79,6 +81,7 @@
       if (events !== null) tell(events);
       document.body.classList.remove("cut");
       say("link", "Live");
+      performance.clearMarks("anvil-update"); // a page is open for days
       performance.mark("anvil-update");
     });
     source.addEventListener("error", () => {
@@ -89,7 +92,6 @@
       }
       if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
     });
-    addEventListener("pagehide", () => source.close(), { once: true });
   };
 
   addEventListener("DOMContentLoaded", () => {

@@ -6,17 +6,18 @@
  */
 
 import { ID_PATTERN } from "../../../lib/core/ids.ts";
+import { needsAttention } from "./attention.ts";
 import type { FleetWatch } from "./fleet_watch.ts";
 import { type NodeStanding, type NodeView, standingOf, STANDINGS } from "./node_view.ts";
 
 /** Hosts on one page: with their sparklines and timelines they stay far below 150 KB. */
-export const PER_PAGE = 30;
+export const PER_PAGE = 25;
 
 /** What is wished to be seen. */
 export interface PageAsk {
   /** From 1. */
   readonly page: number;
-  /** `attention`: whatever is not fresh. */
+  /** `attention`: whatever a person should look at. */
   readonly show: "all" | "attention";
   /** Part of a host's id. */
   readonly find: string;
@@ -31,6 +32,7 @@ export interface PageOf {
   readonly pages: number;
   /** Of the whole fleet. */
   readonly counts: Readonly<Record<NodeStanding, number>>;
+  readonly attention: number;
 }
 
 /** Reads the query of an address. */
@@ -59,15 +61,17 @@ export function pageOf(watch: FleetWatch, ask: PageAsk, now: number, freshMs: nu
     NodeStanding,
     number
   >;
+  let attention = 0;
   const fitting: NodeView[] = [];
   for (const view of watch.views) {
     const standing = standingOf(view, now, freshMs);
     counts[standing]++;
-    const shown = ask.show === "all" || standing !== "fresh";
-    if (shown && view.host.includes(ask.find)) fitting.push(view);
+    const wanting = needsAttention(view, standing);
+    if (wanting) attention++;
+    if ((ask.show === "all" || wanting) && view.host.includes(ask.find)) fitting.push(view);
   }
   const pages = Math.max(1, Math.ceil(fitting.length / PER_PAGE));
   const page = Math.min(ask.page, pages);
   const views = fitting.slice((page - 1) * PER_PAGE, page * PER_PAGE);
-  return { ask: { ...ask, page }, views, fitting: fitting.length, pages, counts };
+  return { ask: { ...ask, page }, views, fitting: fitting.length, pages, counts, attention };
 }

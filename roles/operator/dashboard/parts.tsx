@@ -135,7 +135,7 @@ function asOf({ watch }: Source): Part {
   };
 }
 
-function countsPart({ counts, ask }: PageOf): Part {
+function countsPart({ counts, attention, ask }: PageOf): Part {
   const link = (show: PageAsk["show"], text: string) => (
     <a
       href={`/${queryOf({ ...ask, show, page: 1 })}`}
@@ -147,12 +147,12 @@ function countsPart({ counts, ask }: PageOf): Part {
   const { fresh, old, trouble, unknown } = counts;
   return {
     id: "counts",
-    same: [fresh, old, trouble, unknown, ask.show, ask.find],
+    same: [fresh, old, trouble, unknown, attention, ask.show, ask.find],
     html: () =>
       String(
         <p id="counts">
           {link("all", `All ${fresh + old + trouble + unknown}`)}{" "}
-          {link("attention", `Attention ${old + trouble + unknown}`)}{" "}
+          {link("attention", `Attention ${attention}`)}{" "}
           <span>
             {fresh} answer, {trouble} do not, {old} old, {unknown} not asked yet
           </span>

@@ -6,9 +6,12 @@
  */
 
 import { Ago, type Moment } from "./ago.tsx";
+import { cut } from "./host_row.tsx";
 import type { Mark, MarkKind } from "./marks.ts";
 
 const DAYS = 14;
+/** Moments in one picture: the newest. The list has all that are held. */
+const SHOWN = 6;
 const WIDTH = 170;
 const HEIGHT = 18;
 const DAY_MS = 86_400_000;
@@ -37,11 +40,11 @@ export function Timeline({ marks, moment }: {
   readonly moment: Moment;
 }) {
   const from = moment.now - DAYS * DAY_MS;
-  const recent = marks.filter(({ at }) => at >= from && at <= moment.now + DAY_MS);
+  const recent = marks.filter(({ at }) => at >= from && at <= moment.now + DAY_MS).slice(-SHOWN);
   const older = marks.length - recent.length;
   const place = (at: number) =>
     Math.min(WIDTH - 6, Math.round(6 + (at - from) / (DAYS * DAY_MS) * (WIDTH - 12)));
-  const words = recent.map(({ kind, what }) => `${MARK_WORDS[kind]} ${what}`).join(", ");
+  const words = recent.map(({ kind, what }) => `${MARK_WORDS[kind]} ${cut(what, 12)}`).join(", ");
   const label = `Last ${DAYS} days: ${words === "" ? "nothing" : words}` +
     (older === 0 ? "" : `; ${older} older`);
   return (

@@ -7,8 +7,11 @@
 import type { Facts, Violation } from "../facts.ts";
 
 const INVARIANT = "no unproven generation blessed";
-/** `verdict.samples` of the walk's hosts. */
+/** `verdict.samples` and `verdict.window_seconds` of the walk's hosts. */
 const SAMPLES = 2;
+const WINDOW_MS = 3000;
+/** The uptime is told in hundredths of a second, and a program takes a moment to tell it. */
+const DOUBT_MS = 250;
 
 /** Generations called proven that were not, and ones that ran without being true. */
 export function blessedUnproven(
@@ -33,6 +36,11 @@ export function blessedUnproven(
     const passes = probes.filter((one) => one.host === host && one.digest === proven && one.pass);
     if (passes.length < SAMPLES) {
       say(`${host}: ${short(proven)} is proven by ${passes.length} samples, expected ${SAMPLES}`);
+    }
+    const times = passes.map(({ upMs }) => upMs);
+    const span = Math.max(...times) - Math.min(...times);
+    if (span < WINDOW_MS - DOUBT_MS) {
+      say(`${host}: ${short(proven)} is proven by ${Math.round(span)} ms, expected ${WINDOW_MS}`);
     }
   }
   return violations;

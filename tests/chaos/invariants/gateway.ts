@@ -31,16 +31,21 @@ export function gatewayChanged(
       const seen = samples.filter((one) => one.host === host && one.from > from && one.to < to);
       const [first] = seen;
       if (first === undefined) continue;
-      const changed = seen.find((one) => stateOf(one) !== stateOf(first));
-      if (changed !== undefined) {
-        // Intents may move by an operation that is under way; readiness by itself may not.
-        if (intentOf(changed) !== intentOf(first)) continue;
-        say(`${host}: ${stateOf(first)} became ${stateOf(changed)}`);
+      for (const tier of first.tiers.filter(isServing)) {
+        const fell = seen.find((one) =>
+          !one.tiers.some((now) => now.tier === tier.tier && isServing(now))
+        );
+        if (fell === undefined) continue;
+        // An intent moves by an operation that was under way; readiness by itself may not.
+        if (!fell.tiers.some((now) => now.tier === tier.tier && now.intent === tier.intent)) {
+          continue;
+        }
+        say(`${host}: ${tier.tier} does not serve any more at ${(fell.from / 1000).toFixed(1)} s`);
       }
       const serving = new Set(first.tiers.filter(isServing).map(({ tier }) => tier));
       for (const one of transcripts) {
         const tier = TIER_OF[one.alias];
-        const within = one.host === host && one.began > from && one.ended < to;
+        const within = one.host === host && one.began > first.to && one.ended < to;
         if (!within || tier === undefined || !serving.has(tier)) continue;
         if (one.end === "whole" || one.end === "left") continue;
         say(`${host}: ${one.marker} ended as ${one.end} ${one.code ?? ""}`);
@@ -58,12 +63,4 @@ const TIER_OF: { readonly [alias: string]: string } = {
 
 function isServing({ intent, readiness }: StatusSample["tiers"][number]): boolean {
   return readiness === "ready" && /^admit/.test(intent);
-}
-
-function stateOf({ tiers }: StatusSample): string {
-  return tiers.map(({ tier, intent, readiness }) => `${tier} ${intent} ${readiness}`).join(", ");
-}
-
-function intentOf({ tiers }: StatusSample): string {
-  return tiers.map(({ intent }) => intent).join();
 }

@@ -80,7 +80,10 @@ const RIGHT: Facts = {
   audit: [audited],
   orders: [],
   adoption: [{ host: HOST, at: 900, proven: "d1", current: "d1" }],
-  probes: [{ host: HOST, digest: "d1", pass: true }, { host: HOST, digest: "d1", pass: true }],
+  probes: [
+    { host: HOST, digest: "d1", pass: true, upMs: 0 },
+    { host: HOST, digest: "d1", pass: true, upMs: 3000 },
+  ],
   published: [{ host: HOST, digest: "d1", good: true }, { host: HOST, digest: "d2", good: false }],
   tokens: [{ host: HOST, hash: "h1" }],
   leaks: [],
@@ -237,11 +240,7 @@ Deno.test("invariant: a key has one truthful answer", () => {
 
 Deno.test("invariant: no unproven generation blessed", () => {
   const bad = { host: HOST, at: 950, proven: "d2", current: "d2" };
-  const probes = [{ host: HOST, digest: "d2", pass: true }, {
-    host: HOST,
-    digest: "d2",
-    pass: true,
-  }];
+  const probes = RIGHT.probes.map((one) => ({ ...one, digest: "d2" }));
   red(blessedUnproven, [
     ["a bad one is proven", { adoption: [bad], probes }],
     ["proven by one sample", { probes: RIGHT.probes.slice(1) }],
@@ -250,6 +249,9 @@ Deno.test("invariant: no unproven generation blessed", () => {
     }],
     ["proven by probes that failed", {
       probes: RIGHT.probes.map((one) => ({ ...one, pass: false })),
+    }],
+    ["proven by less than the window", {
+      probes: RIGHT.probes.map((one) => ({ ...one, upMs: 0 })),
     }],
     ["nobody published what runs", { adoption: [{ ...bad, proven: null, current: "d9" }] }],
   ], [["a bad one runs while it is judged", { adoption: [{ ...bad, proven: "d1" }] }]]);
@@ -272,6 +274,11 @@ Deno.test("invariant: no secret in any sink", () => {
 
 Deno.test("invariant: gateway loss changes no serving", () => {
   const inflicted = harmed({ ...FAULT, kind: "gateway_gone" }, 4000, 30_000);
+  const at = (from: number) => ({ from, to: from + 50 });
+  const failed: Transcript = {
+    ...{ ...seen, began: 22_000, ended: 22_100, end: "refused", code: "tier_not_ready" },
+    status: 503,
+  };
   const shut = {
     ...sample,
     ...{ from: 21_000, to: 21_050 },
@@ -281,9 +288,17 @@ Deno.test("invariant: gateway loss changes no serving", () => {
     ["a tier fell", { inflicted, samples: [sample, shut] }],
     ["a request failed", {
       inflicted,
-      transcripts: [{ ...seen, end: "refused", code: "tier_not_ready", status: 503 }],
+      transcripts: [failed],
     }],
   ], [
+    ["a request failed before anybody looked", {
+      inflicted,
+      transcripts: [{ ...failed, began: 19_000 }],
+    }],
+    ["a tier came up late", {
+      inflicted,
+      samples: [{ ...shut, ...at(20_000) }, { ...sample, ...at(21_000) }],
+    }],
     ["before the gateway was gone", { samples: [sample, shut] }],
     ["nothing changed", { inflicted }],
     ["an operation that was under way restarted the router", {

@@ -65,7 +65,8 @@ export async function tearTail(path: string, tail: Tail): Promise<boolean> {
       ? new Uint8Array(100)
       : tail === "half_line"
       ? line.subarray(0, Math.ceil(line.length / 2))
-      : line;
+      // Never a whole one: a copy of it would be a record of its own.
+      : line.subarray(0, line.length - 1);
     await file.seek(0, Deno.SeekMode.End);
     for (let at = 0; at < torn.length;) at += await file.write(torn.subarray(at));
     return true;

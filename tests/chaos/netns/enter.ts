@@ -8,7 +8,17 @@
 import { commandPath } from "../../../scripts/needs.ts";
 
 /** What a walk in namespaces needs of the machine. */
-export const NEEDS = ["unshare", "ip", "tc", "mount", "ss", "ps", "curl", "stat"] as const;
+export const NEEDS = [
+  "unshare",
+  "ip",
+  "tc",
+  "mount",
+  "ss",
+  "ps",
+  "curl",
+  "stat",
+  "setsid",
+] as const;
 
 /** Why no walk can be made here; null when it can. */
 export function obstacle(): string | null {

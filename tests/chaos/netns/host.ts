@@ -33,7 +33,9 @@ import {
 } from "./texts.ts";
 
 const ENGINE = fileURLToPath(new URL("../engine_main.ts", import.meta.url));
-const FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+/** Debian's libfaketime, which stands between a program and the clock. */
+const FAKETIME = ["x86_64", "aarch64"]
+  .map((cpu) => `/usr/lib/${cpu}-linux-gnu/faketime/libfaketimeMT.so.1`);
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** How a host is made. */
@@ -55,11 +57,17 @@ export interface HostParts {
 
 /** Whether clocks can be skewed here. */
 export function canSkew(): boolean {
-  try {
-    return Deno.statSync(FAKETIME).isFile;
-  } catch {
-    return false;
-  }
+  return faketime() !== null;
+}
+
+function faketime(): string | null {
+  return FAKETIME.find((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  }) ?? null;
 }
 
 /** What every program of ours gets from its launcher. */
@@ -105,9 +113,10 @@ export class Host {
       await Deno.mkdir(`${folder}/disk/${one}`, { mode: 0o700 });
     }
     await Deno.writeTextFile(`${folder}/clock`, "+0\n");
-    const skewed: Record<string, string> = clock
+    const library = clock ? faketime() : null;
+    const skewed: Record<string, string> = library !== null
       ? {
-        LD_PRELOAD: FAKETIME,
+        LD_PRELOAD: library,
         FAKETIME_TIMESTAMP_FILE: `${folder}/clock`,
         FAKETIME_DONT_FAKE_MONOTONIC: "1",
         FAKETIME_NO_CACHE: "1",

@@ -1,16 +1,39 @@
 /**
- * The publisher of the namespace world: real commands on a folder, and a real server.
+ * The publisher of the namespace world: a real server, and what it serves is published by the
+ * publisher's own code, in this process: candidates come often, and a process each would take the
+ * machine from those that are walked through.
  *
  * @module
  */
 
-import { treeFiles, writeTree } from "../../fixtures/publisher_rig.ts";
+import { systemClock } from "../../../lib/host/clock.ts";
+import { sha256 } from "../../../lib/host/digest.ts";
+import { systemDirectories } from "../../../lib/host/directories.ts";
+import { systemFiles } from "../../../lib/host/files.ts";
+import { tryLock } from "../../../lib/host/lock.ts";
+import { runProcess } from "../../../lib/host/process.ts";
+import { FakeDownload } from "../../../lib/testing/fake_download.ts";
+import { type PublisherConfig, readConfig } from "../../../roles/publisher/config.ts";
+import type { PublisherPorts } from "../../../roles/publisher/ports.ts";
+import { publish } from "../../../roles/publisher/publish.ts";
+import { publishAsk, treeFiles, writeTree } from "../../fixtures/publisher_rig.ts";
 import { roleCommand, roleWords } from "../../support/role_process.ts";
 import type { Published } from "../facts.ts";
 import type { Candidate } from "../world.ts";
 import { plainEnv } from "./host.ts";
 import type { Address } from "./network.ts";
 import { publisherText } from "./texts.ts";
+
+const PORTS: PublisherPorts = {
+  files: systemFiles,
+  directories: systemDirectories,
+  tryLock,
+  clock: systemClock,
+  sha256,
+  download: new FakeDownload(), // for Nix alone
+  run: runProcess,
+  progress: () => {},
+};
 
 /** A host that has no machine: what is signed for it is offered to others. */
 const DECOY = "decoy";
@@ -20,6 +43,7 @@ export class Publisher {
   readonly published: Published[] = [];
   readonly #folder: string;
   readonly #address: Address;
+  readonly #config: PublisherConfig;
   #server: Deno.ChildProcess | null = null;
   #wanted = false;
   #commits = 0;
@@ -27,19 +51,25 @@ export class Publisher {
   /** Pointers that somebody without the key replaced, and what was there. */
   readonly #spoiled = new Map<string, Uint8Array | null>();
 
-  private constructor(folder: string, address: Address) {
+  private constructor(folder: string, address: Address, config: PublisherConfig) {
     this.#folder = folder;
     this.#address = address;
+    this.#config = config;
   }
 
   /** A folder with keys. */
   static async make(folder: string, address: Address, hosts: readonly Address[]) {
     await Deno.mkdir(folder, { recursive: true });
-    await Deno.writeTextFile(
-      `${folder}/publisher.toml`,
-      publisherText([...hosts.map(({ name }) => name), DECOY], address),
-    );
-    const publisher = new Publisher(folder, address);
+    const text = publisherText([...hosts.map(({ name }) => name), DECOY], address);
+    await Deno.writeTextFile(`${folder}/publisher.toml`, text);
+    const read = readConfig(text);
+    if (read.kind === "invalid") throw new Error(JSON.stringify(read.problems));
+    const { root, keys } = read.model;
+    const publisher = new Publisher(folder, address, {
+      ...read.model,
+      root: `${folder}/${root}`,
+      keys: `${folder}/${keys}`,
+    });
     const made = await publisher.#command("keys", "init");
     if (made.code !== 0) throw new Error(`keys init: ${made.said}`);
     return publisher;
@@ -123,10 +153,9 @@ export class Publisher {
     const before = await Deno.readFile(this.#pointer(host)).catch(() => null);
     const tree = await this.#tree(rev, candidate);
     const whose = isForeign ? DECOY : host;
-    const args = ["publish", whose, "--tree", tree, "--rev", rev, "--json"];
-    const made = await this.#command(...args);
+    const made = await publish(PORTS, this.#config, publishAsk(tree, rev, { host: whose }));
     await Deno.remove(tree, { recursive: true });
-    if (made.code !== 0) return `exit ${made.code}: ${made.said.slice(0, 300)}`;
+    if (made.kind !== "published") return JSON.stringify(made).slice(0, 300);
     const envelope = JSON.parse(await Deno.readTextFile(this.#pointer(whose))) as Envelope;
     const payload = atob(envelope.payload);
     const { target } = JSON.parse(payload) as { readonly target: { readonly digest: string } };

@@ -119,8 +119,10 @@ async function auditOf({ name: host, folder }: Host): Promise<readonly AuditFact
 async function probesOf({ name: host, folder }: Host): Promise<readonly ProbeRun[]> {
   const text = await Deno.readTextFile(`${folder}/probes.log`).catch(() => "");
   return text.split("\n").flatMap((line) => {
-    const [digest, exit] = line.split(" ");
-    return digest === undefined || exit === undefined ? [] : [{ host, digest, pass: exit === "0" }];
+    const [digest, exit, up] = line.split(" ");
+    return digest === undefined || exit === undefined || up === undefined
+      ? []
+      : [{ host, digest, pass: exit === "0", upMs: Number(up) * 1000 }];
   });
 }
 

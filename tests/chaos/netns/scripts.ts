@@ -42,5 +42,6 @@ export function probeScript(folder: string): string {
   return "#!/bin/sh\n" +
     `digest=$(cat "${folder}/running.digest" 2>/dev/null || echo none)\n` +
     `if grep -q bad "${folder}/running" 2>/dev/null; then ok=1; else ok=0; fi\n` +
-    `echo "$digest $ok" >>"${folder}/probes.log"\nexit $ok\n`;
+    "read -r up rest </proc/uptime\n" +
+    `echo "$digest $ok $up" >>"${folder}/probes.log"\nexit $ok\n`;
 }

@@ -167,7 +167,8 @@ export function adopterText(folder: string, host: string, publisher: Address): s
     .replace(`${folder}/state"`, `${folder}/disk/adopter"`)
     .replace(`${folder}/store"`, `${folder}/disk/store"`)
     .replace(`${folder}/status.json`, `${folder}/summary/status.json`)
-    .replace("deadline_seconds = 3\n", "deadline_seconds = 20\n");
+    .replace("window_seconds = 0\n", "window_seconds = 3\n")
+    .replace("deadline_seconds = 3\n", "deadline_seconds = 30\n");
   return ["gate", "probe"].reduce(
     (all, name) => all.replace(/argv = \["\/bin\/sh".*\]/, `argv = ["${folder}/${name}"]`),
     text,

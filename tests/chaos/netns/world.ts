@@ -16,6 +16,7 @@ import { type Address, makeFast, makeNetwork, makeSlow, pidsIn, setCable } from 
 import { Publisher } from "./publisher.ts";
 import { readRecords } from "./records.ts";
 import { roleWords } from "../../support/role_process.ts";
+import { namedIn } from "../../support/change_evidence.ts";
 import { routerText, type Secrets, topologyText } from "./texts.ts";
 import { spy } from "./spy.ts";
 
@@ -44,8 +45,8 @@ export class NetnsWorld implements World {
   readonly #cgroup: string;
   readonly #server: Deno.HttpServer<Deno.UnixAddr>;
   readonly #children = new Set<Deno.ChildProcess>();
-  /** The adopter that runs now, by host. */
-  readonly #adopters = new Map<string, Deno.ChildProcess>();
+  /** Commands of the gateway that run now. */
+  readonly #operators = new Set<Deno.ChildProcess>();
   /** Cables that are out. */
   readonly #out = new Set<string>();
   #gatewayGone = false;
@@ -146,7 +147,7 @@ export class NetnsWorld implements World {
       case "gateway_gone":
         this.#gatewayGone = true;
         await this.#cable(GATEWAY.name, false);
-        for (const child of this.#children) child.kill("SIGKILL");
+        for (const child of this.#operators) child.kill("SIGKILL");
         return async () => {
           await this.#cable(GATEWAY.name, true);
           this.#gatewayGone = false;
@@ -192,15 +193,16 @@ export class NetnsWorld implements World {
 
   async adopterTurn(host: string): Promise<void> {
     for (const verb of ["offer", "stage", "adopt"]) {
-      if (this.#adopters.has(host)) return;
-      const command = this.#host(host)
-        .command("adopter", verb, "--timer", "--config", "adopter.toml");
-      const child = command.spawn();
-      this.#adopters.set(host, child);
-      const { code } = await child.status;
-      this.#adopters.delete(host);
-      if (code !== 0) return;
+      if (await this.adopter(host, verb, "--timer") !== 0) return;
     }
+  }
+
+  async adopter(host: string, ...args: readonly string[]): Promise<number> {
+    const child = this.#host(host).command("adopter", ...args, "--config", "adopter.toml").spawn();
+    this.#children.add(child);
+    const { code } = await child.status;
+    this.#children.delete(child);
+    return code;
   }
 
   async adoption(host: string): Promise<AdoptionSample> {
@@ -225,14 +227,20 @@ export class NetnsWorld implements World {
       stdout: "null",
       stderr: "null",
     }).spawn();
-    this.#children.add(child);
+    this.#operators.add(child);
     const { code } = await child.status;
-    this.#children.delete(child);
+    this.#operators.delete(child);
     return code;
   }
 
   routerText(host: string, next: boolean): string {
     return routerText(host, next);
+  }
+
+  evidence(host: string, next: boolean) {
+    const name = next ? "next" : "chat";
+    const model = { id: MODELS[name], revision: "1" };
+    return namedIn(host, { name, model, engine: "vllm", runtime: "native", tier: "primary" });
   }
 
   async memory(): Promise<readonly Memory[]> {
@@ -274,7 +282,7 @@ export class NetnsWorld implements World {
       await host.supervisor.close();
     }
     await this.#publisher.kill();
-    for (const child of [...this.#children, ...this.#adopters.values()]) {
+    for (const child of [...this.#children, ...this.#operators]) {
       child.kill("SIGKILL");
       await child.status;
     }

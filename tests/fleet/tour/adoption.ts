@@ -20,12 +20,12 @@ export const ADOPTION: readonly Station[] = [
     proves:
       "router and agent were replaced by the version that was signed, the probes said so of " +
       "exactly that one, and no stream was cut",
-    walk: (guide) => second(guide, "gpu-b", "llm.candidate"),
+    walk: (guide) => second(guide, "gpu-a", "llm.primary"),
   },
   {
     title: "a bad version is published: its agent ends at once",
     proves: "a bad candidate goes back by itself to what was proven, loudly, and no stream was cut",
-    walk: (guide) => bad(guide, "gpu-b", "llm.candidate"),
+    walk: (guide) => bad(guide, "gpu-a", "llm.primary"),
   },
   {
     title: "the gateway loses power",
