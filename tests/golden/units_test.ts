@@ -177,6 +177,7 @@ Deno.test("units: a system call that is not granted is refused; nobody is killed
     }
   }
   assert.ok(filtered >= 5, `${filtered} units`);
+});
 
 Deno.test("units: the operator's report runs one read-only command with nothing it does not need", async () => {
   const lines = (await textOf("fleet/units/systemd/anvil-operator-report.service")).split("\n");
