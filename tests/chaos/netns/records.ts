@@ -111,8 +111,8 @@ function ledgerOf({ name: host, folder }: Host): Promise<readonly LedgerRow[]> {
 async function auditOf({ name: host, folder }: Host): Promise<readonly AuditFact[]> {
   const paths = await filesLike(`${folder}/disk/agent`, /^audit.*\.jsonl$/);
   const found = await Promise.all(paths.map((path) => linesOf<AuditFact>(path)));
-  return found.flat().map(({ phase, operation, key, dry_run, outcome }) => (
-    { host, phase, operation, key, dry_run, outcome }
+  return found.flat().map(({ phase, operation, key, action, outcome }) => (
+    { host, phase, operation, key, action, outcome }
   ));
 }
 
