@@ -10,7 +10,7 @@
 
 import { z } from "zod";
 import { configShape } from "../roles/adopter/config.ts";
-import { configRows } from "./reference.ts";
+import { between, configRows, table } from "./reference.ts";
 
 /** The page with the tables. */
 export const ADOPTER_PAGE = new URL("../docs/reference/adopter.md", import.meta.url);
@@ -57,29 +57,10 @@ function kinds({ items }: Kinds): string {
 
 /** The page with its tables made anew. Throws when a marker is missing. */
 export function renderedAdopter(page: string): string {
-  let text = page;
-  for (const [name, made] of adopterTables()) {
-    const start = `<!-- generated: ${name} -->\n`;
-    const end = `<!-- generated: end ${name} -->\n`;
-    const from = text.indexOf(start);
-    const to = text.indexOf(end);
-    if (from === -1 || to < from) throw new Error(`the page lacks the markers of "${name}"`);
-    text = `${text.slice(0, from + start.length)}\n${made}\n${text.slice(to)}`;
-  }
-  return text;
-}
-
-/** A Markdown table as the formatter writes it. */
-function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const cells = [headings, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
-  const widths = headings.map((_, column) =>
-    Math.max(3, ...cells.map((row) => row[column]?.length ?? 0))
+  return [...adopterTables()].reduce(
+    (text, [name, made]) => between(text, name, made),
+    page,
   );
-  const line = (row: readonly string[]) =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |\n`;
-  const rule = line(widths.map((width) => "-".repeat(width)));
-  const [head = [], ...body] = cells;
-  return line(head) + rule + body.map(line).join("");
 }
 
 if (import.meta.main) {

@@ -13,7 +13,7 @@ import { RESOURCE_ROLES } from "../lib/topology/vocabulary.ts";
 import type { OperationEntry } from "../lib/operation/catalogue.ts";
 import { configShape } from "../roles/agent/config.ts";
 import { startAgentRig } from "../tests/support/agent.ts";
-import { configRows } from "./reference.ts";
+import { between, configRows } from "./reference.ts";
 
 /** The page with the tables. */
 export const AGENT_PAGE = new URL("../docs/reference/agent.md", import.meta.url);
@@ -78,15 +78,10 @@ async function tables(): Promise<ReadonlyMap<string, string>> {
 
 /** `page` with its tables made anew, formatted. Throws when a marker is missing. */
 export async function renderedAgent(page: string): Promise<string> {
-  let text = page;
-  for (const [name, made] of await tables()) {
-    const start = `<!-- generated: ${name} -->\n`;
-    const end = `<!-- generated: end ${name} -->\n`;
-    const from = text.indexOf(start);
-    const to = text.indexOf(end);
-    if (from === -1 || to < from) throw new Error(`the page lacks the markers of "${name}"`);
-    text = `${text.slice(0, from + start.length)}\n${made}\n\n${text.slice(to)}`;
-  }
+  const text = [...await tables()].reduce(
+    (text, [name, made]) => between(text, name, `${made}\n`),
+    page,
+  );
   return await formatted(text);
 }
 

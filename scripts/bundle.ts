@@ -1,7 +1,7 @@
 /**
  * `make bundle`: every role of this tree for every platform, from the official runtime packages on
- * npm. Per platform a folder (what bootstrap and adoption install), the same as one archive, and for
- * Linux and macOS a file per role that unpacks itself. Two builds of one commit are the same bytes.
+ * npm. Per platform a folder (what bootstrap and adoption install), the same as one archive, and a
+ * file per role that unpacks itself. Two builds of one commit are the same bytes.
  *
  *     bundle.ts [--platform NAME]… [--out FOLDER] [--only folder] [--commit ID] [--built-at SECONDS]
  *               [--store FOLDER]
@@ -84,7 +84,6 @@ export async function bundle(
   for (const target of targets) {
     const contents = await contentsFor(root, programs, target, store);
     made.push(...await writeFolder(programs, target, contents, out));
-    if (target.os === "windows") continue; // see docs/guides/packaging.md: no such file is proven there
     const zipped = new Map<Uint8Array, Uint8Array>();
     const withPublisher: Contents = new Map<string, Content>([
       ...contents,
@@ -95,7 +94,9 @@ export async function bundle(
       const own = contentsOfRole(withPublisher, role);
       const manifest = manifestOf(programs, target, [role], own);
       const bytes = await selfExtracting(role, target, manifest, own, zipped);
-      const path = `anvil-${role}-${VERSION}-${target.name}`;
+      const path = `anvil-${role}-${VERSION}-${target.name}${
+        target.os === "windows" ? ".cmd" : ""
+      }`;
       await Deno.writeFile(`${out}/${path}`, bytes, { mode: 0o755 });
       made.push({ path, bytes: bytes.length, digest: sha256(bytes).toHex() });
     }

@@ -14,18 +14,13 @@ import {
 } from "@stricli/core";
 import { operatorApp } from "../roles/operator/app.ts";
 import { systemOperator } from "../roles/operator/operator.ts";
+import { between } from "./reference.ts";
 
 /** The page. */
 export const PAGE = new URL("../docs/reference/operator.md", import.meta.url);
 
-const START = "<!-- generated: commands -->\n";
-const END = "<!-- generated: end commands -->\n";
-
 /** The page with its commands made anew. Throws when a marker is missing. */
 export function rendered(page: string): string {
-  const from = page.indexOf(START);
-  const to = page.indexOf(END);
-  if (from === -1 || to < from) throw new Error("the page lacks its markers");
   // No command is called for its help, so none gets a context of another kind.
   const app = operatorApp(systemOperator(() => undefined)) as unknown as Application<
     CommandContext
@@ -34,7 +29,7 @@ export function rendered(page: string): string {
     .map(([name, help]) =>
       `### \`${name.replace(/^anvil-operator /, "")}\`\n\n\`\`\`text\n${help.trim()}\n\`\`\`\n`
     );
-  return `${page.slice(0, from + START.length)}\n${commands.join("\n")}\n${page.slice(to)}`;
+  return between(page, "commands", commands.join("\n"));
 }
 
 if (import.meta.main) {

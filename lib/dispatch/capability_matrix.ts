@@ -54,7 +54,7 @@ export function capabilityMatrix({ index, told, expected, only }: MatrixAsk): Ca
   const plain = Object.fromEntries(STANDINGS.map((one) => [one, 0])) as Record<Standing, number>;
   for (const { verdict } of otherwise) plain[verdict]++;
   const speakers = speakersOf(hosts, expected);
-  const wanted = new Map(expected.map((one) => [keyOf(one.host, one.capability), one]));
+  const wanted = Map.groupBy(expected, (one) => keyOf(one.host, one.capability));
   return {
     rows: shown.map((name) => {
       const promoted = index.fleet.capabilities?.[name]?.promoted;
@@ -63,7 +63,7 @@ export function capabilityMatrix({ index, told, expected, only }: MatrixAsk): Ca
       const cells: CapabilityCell[] = [];
       for (const [at, one] of hosts.entries()) {
         if (!about.has(one.host)) continue;
-        const want = wanted.get(keyOf(one.host, name)) ?? null;
+        const want = wanted.get(keyOf(one.host, name)) ?? [];
         const cell = cellOf(index, one, name, want, promoted?.host === one.host);
         counts[otherwise[at]?.verdict ?? "unknown"]--;
         counts[cell.verdict]++;
@@ -144,7 +144,7 @@ function cellOf(
   { hosts }: MatrixAsk["index"],
   told: HostTold,
   capability: string,
-  wanted: ServeExpected | null,
+  wanted: readonly ServeExpected[],
   promoted: boolean,
 ): CapabilityCell {
   const said = compared(saidOf(told, capability), wanted);
@@ -155,22 +155,29 @@ function cellOf(
     said,
     promoted,
     ineligible: host === undefined ? [] : ineligible(host, capability),
-    expected: wanted,
+    // Of several serves the one that is there: before a promotion the home declares both models.
+    expected:
+      wanted.find((one) =>
+        said.some(({ standing, model }) => standing === "served" && model === one.model)
+      ) ?? wanted[0] ?? null,
   };
 }
 
 /** Holds what is said against the home, and the router's word against the probe's. */
-function compared(said: readonly Said[], wanted: ServeExpected | null): readonly Said[] {
+function compared(said: readonly Said[], wanted: readonly ServeExpected[]): readonly Said[] {
   const probed = said.filter(({ perspective, model }) => perspective === "probe" && model !== null);
   return said.map((one): Said => {
     const { perspective, standing, model, revision } = one;
     const other = (code: string, why: string): Said => ({ ...one, standing: "wrong", code, why });
-    if (perspective === "agent" && wanted !== null && model !== null) {
-      if (model !== wanted.model) {
-        return other("model_not_of_home", `the home declares ${wanted.model}`);
+    if (perspective === "agent" && wanted.length > 0 && model !== null) {
+      const same = wanted.filter((serve) => serve.model === model);
+      if (same.length === 0) {
+        const models = wanted.map((serve) => serve.model).join(", ");
+        return other("model_not_of_home", `the home declares ${models}`);
       }
-      if (revision !== null && revision !== wanted.revision) {
-        return other("revision_not_of_home", `the home declares revision ${wanted.revision}`);
+      if (revision !== null && !same.some((serve) => serve.revision === revision)) {
+        const revisions = same.map((serve) => serve.revision).join(", ");
+        return other("revision_not_of_home", `the home declares revision ${revisions}`);
       }
     }
     const contradicted = perspective === "router" && standing === "served" && probed.length > 0 &&

@@ -206,3 +206,25 @@ Deno.test("counts are of all hosts, whatever they say", () => {
     assert.ok(cells.length >= 1);
   }));
 });
+
+Deno.test("two serves of one capability, declared before a promotion, are each held against their own", () => {
+  const next = { serve: "next", model: "example-org/example-80b", revision: "r2" };
+  const wanted = [{ serve: "primary", model: MODEL, revision: "r1" }, next].map((one) => ({
+    ...{ host: "a", capability: NAME, tier: "primary" },
+    ...one,
+  }));
+  const stopped = serve({ ...next, state: "stopped", proof: none });
+  const cellOf = (second: ServeTold) => {
+    const host: HostTold = { ...GOOD, serves: told([serve(), second]) };
+    const index = indexFleet(fleetOf(["a"]));
+    return capabilityMatrix({ index, told: [host], only: NAME, expected: wanted }).rows[0]
+      ?.cells[0];
+  };
+  const cell = cellOf(stopped);
+  assert.equal(cell?.verdict, "served", JSON.stringify(cell?.said));
+  assert.equal(cell?.expected?.model, MODEL, "the one that is served");
+  const revised = cellOf({ ...stopped, revision: "r3" });
+  assert.ok(revised?.said.some(({ code }) => code === "revision_not_of_home"));
+  const other = cellOf({ ...stopped, model: "example-org/other" });
+  assert.ok(other?.said.some(({ code }) => code === "model_not_of_home"));
+});

@@ -28,6 +28,7 @@ export type SignatureFault =
   | "signature_malformed" // not strict JSON of this shape, in its one spelling
   | "signature_of_other" // over another document
   | "signature_wrong" // a key that is trusted did not sign these bytes
+  | "signature_too_many" // it would be more than a file holds
   | "signature_key_unknown" // by keys nobody here trusts
   | "signature_key_expired"; // by keys that are no longer trusted, and by no other
 
@@ -48,18 +49,30 @@ export interface Verified {
   readonly by: readonly string[];
 }
 
-/** Signs `document` with every key; the bytes of the file beside it. */
+/**
+ * Signs `document` with every key; the bytes of the file beside it. What others signed in `before`, the
+ * file that is there, stays; a file that is none of this document gives its refusal.
+ */
 export async function signEvidence(
   document: Uint8Array<ArrayBuffer>,
   keys: readonly SigningKey[],
-): Promise<Uint8Array<ArrayBuffer>> {
+  before: Uint8Array | null = null,
+): Promise<Uint8Array<ArrayBuffer> | Refusal<SignatureFault>> {
+  const there = before === null ? null : await readSignature(document, before);
+  if (there !== null && "kind" in there) return there;
   const signed = preAuthentication(EVIDENCE_PAYLOAD_TYPE, document);
-  const signatures = await Promise.all(
-    keys.toSorted((left, right) => left.id < right.id ? -1 : 1).map(async ({ id, key }) => ({
-      keyid: id,
-      sig: new Uint8Array(await crypto.subtle.sign("Ed25519", key, signed)).toBase64(),
-    })),
+  const ours = new Set(keys.map(({ id }) => id));
+  const kept = there?.signatures.filter(({ keyid }) => !ours.has(keyid)) ?? [];
+  const made = await Promise.all(keys.map(async ({ id, key }) => ({
+    keyid: id,
+    sig: new Uint8Array(await crypto.subtle.sign("Ed25519", key, signed)).toBase64(),
+  })));
+  const signatures = [...kept, ...made].toSorted((left, right) =>
+    left.keyid < right.keyid ? -1 : 1
   );
+  if (signatures.length > MOST_KEYS) {
+    return refuse("signature_too_many", `expected at most ${MOST_KEYS}`, "leave it at those");
+  }
   const file = signatureShape.parse({
     digest: await digestOf(document),
     payloadType: EVIDENCE_PAYLOAD_TYPE,
@@ -89,21 +102,8 @@ export async function verifySignature(
   trust: Trust,
   now: number,
 ): Promise<Verified | Refusal<SignatureFault>> {
-  const read = readJson(signature, { bytes: MOST_SIGNATURE_BYTES, depth: 4, values: 256 });
-  if (read.kind === "refused") return refuse("signature_malformed", read.detail, AGAIN);
-  const shaped = signatureShape.safeParse(read.value);
-  if (!shaped.success) return refuse("signature_malformed", firstIssue(shaped.error), AGAIN);
-  const file = shaped.data;
-  const text = `${canonicalJson(file as Json)}\n`;
-  if (new TextDecoder().decode(signature) !== text) {
-    return refuse("signature_malformed", "observed another spelling than canonical JSON", AGAIN);
-  }
-  if (new Set(file.signatures.map(({ keyid }) => keyid)).size !== file.signatures.length) {
-    return refuse("signature_malformed", "observed two signatures by one key", AGAIN);
-  }
-  if (file.digest !== await digestOf(document)) {
-    return refuse("signature_of_other", "the signatures are over another document", AGAIN);
-  }
+  const file = await readSignature(document, signature);
+  if ("kind" in file) return file;
   const signed = preAuthentication(file.payloadType, document);
   const by: string[] = [];
   let expired = 0;
@@ -121,6 +121,29 @@ export async function verifySignature(
   return expired > 0
     ? refuse("signature_key_expired", "every trusted key that signed has expired", TRUST)
     : refuse("signature_key_unknown", "no key that signed is in the trust file", TRUST);
+}
+
+/** The file beside `document`, read strictly; no signature is checked yet. */
+async function readSignature(
+  document: Uint8Array<ArrayBuffer>,
+  signature: Uint8Array,
+): Promise<z.infer<typeof signatureShape> | Refusal<SignatureFault>> {
+  const read = readJson(signature, { bytes: MOST_SIGNATURE_BYTES, depth: 4, values: 256 });
+  if (read.kind === "refused") return refuse("signature_malformed", read.detail, AGAIN);
+  const shaped = signatureShape.safeParse(read.value);
+  if (!shaped.success) return refuse("signature_malformed", firstIssue(shaped.error), AGAIN);
+  const file = shaped.data;
+  const text = `${canonicalJson(file as Json)}\n`;
+  if (new TextDecoder().decode(signature) !== text) {
+    return refuse("signature_malformed", "observed another spelling than canonical JSON", AGAIN);
+  }
+  if (new Set(file.signatures.map(({ keyid }) => keyid)).size !== file.signatures.length) {
+    return refuse("signature_malformed", "observed two signatures by one key", AGAIN);
+  }
+  if (file.digest !== await digestOf(document)) {
+    return refuse("signature_of_other", "the signatures are over another document", AGAIN);
+  }
+  return file;
 }
 
 const AGAIN = "fetch document and signature again from whoever signed it";

@@ -20,12 +20,19 @@ async function pair(expires: string | null = null): Promise<{ key: SigningKey; t
   return { key: { id, key: made.privateKey }, trust: trust.trust };
 }
 
+/** The file of signatures; signing is not refused. */
+async function signed(...asked: Parameters<typeof signEvidence>) {
+  const file = await signEvidence(...asked);
+  assert.ok(!("kind" in file));
+  return file;
+}
+
 Deno.test("signature: whoever signed is named; others are unknown, expired or wrong", async () => {
   const { bytes } = await writeEvidence(sampleEvidence());
   const [mine, other] = [await pair(), await pair()];
-  const signature = await signEvidence(bytes, [mine.key, other.key]);
-  const verdict = async (trust: Trust, document = bytes, signed = signature) => {
-    const found = await verifySignature(document, signed, trust, NOW);
+  const signature = await signed(bytes, [mine.key, other.key]);
+  const verdict = async (trust: Trust, document = bytes, file = signature) => {
+    const found = await verifySignature(document, file, trust, NOW);
     return found.kind === "verified" ? found.by : found.code;
   };
   assert.deepEqual(await verdict(mine.trust), [mine.key.id]);
@@ -39,7 +46,7 @@ Deno.test("signature: whoever signed is named; others are unknown, expired or wr
   assert.equal(await verdict((await pair()).trust), "signature_key_unknown");
   const old = await pair("2026-01-15T00:00:00Z");
   assert.equal(
-    await verdict(old.trust, bytes, await signEvidence(bytes, [old.key])),
+    await verdict(old.trust, bytes, await signed(bytes, [old.key])),
     "signature_key_expired",
   );
   const changed = await writeEvidence(sampleEvidence(({ host }) => host.node = "gpu-b"));
@@ -54,7 +61,7 @@ Deno.test("signature: whoever signed is named; others are unknown, expired or wr
 Deno.test("signature: a flipped byte of either file is never taken for a signature", async () => {
   const { bytes } = await writeEvidence(sampleEvidence());
   const { key, trust } = await pair();
-  const signature = await signEvidence(bytes, [key]);
+  const signature = await signed(bytes, [key]);
   const flip = (of: Uint8Array<ArrayBuffer>, at: number, bits: number) => {
     const flipped = of.slice();
     flipped[at % of.length] = (flipped[at % of.length] ?? 0) ^ bits;
@@ -69,4 +76,18 @@ Deno.test("signature: a flipped byte of either file is never taken for a signatu
     }),
     { numRuns: 200 },
   );
+});
+
+Deno.test("signature: what others signed stays, and is not mixed with another document's", async () => {
+  const { bytes } = await writeEvidence(sampleEvidence());
+  const [one, two] = [await pair(), await pair()];
+  const both = new Map([...one.trust, ...two.trust]);
+  const first = await signed(bytes, [one.key]);
+  const second = await signed(bytes, [two.key], first);
+  const found = await verifySignature(bytes, second, both, NOW);
+  assert.deepEqual(found.kind === "verified" && found.by.toSorted(), [...both.keys()].toSorted());
+  assert.deepEqual(await signed(bytes, [two.key], second), second);
+  const other = await writeEvidence(sampleEvidence(({ host }) => host.node = "gpu-b"));
+  const no = await signEvidence(other.bytes, [two.key], first);
+  assert.equal("kind" in no && no.code, "signature_of_other");
 });

@@ -106,14 +106,22 @@ export class Audit {
     this.#write(event, flush);
   }
 
-  /** The newest records, oldest first. */
-  tail(most: number): readonly Json[] {
-    const lines = [...this.#file.tail(MOST_TAIL_BYTES).lines];
+  /** The newest records, oldest first; of `actions` only, where they are given. */
+  tail(most: number, actions: readonly string[] | null = null): readonly Json[] {
+    // A line that is no record is told of whatever is asked for.
+    const read = (lines: readonly string[]) =>
+      lines.map((line) => recordOf(line) ?? { action: null, code: "audit_line_malformed" })
+        .filter(({ action }) =>
+          actions === null || action === null || actions.includes(String(action))
+        );
+    const records = read(this.#file.tail(MOST_TAIL_BYTES).lines);
     for (const full of fullFiles(this.#path).toReversed()) {
-      if (lines.length >= most) break;
-      lines.unshift(...tailOf(full, MOST_TAIL_BYTES));
+      if (records.length >= most) break;
+      records.unshift(...read(tailOf(full, MOST_TAIL_BYTES)));
     }
-    return lines.slice(-most).map((line) => recordOf(line) ?? { code: "audit_line_malformed" });
+    return records.slice(-most).map((one) =>
+      one["action"] === null ? { code: "audit_line_malformed" } : one
+    );
   }
 
   /** Starts of live mutations among the newest records that have no end, oldest first. */

@@ -3,22 +3,9 @@ import { systemClock } from "../host/clock.ts";
 import { tempDir } from "../testing/temp_dir.ts";
 import { openAudit } from "./audit.ts";
 import { verifyAudit } from "./audit_verify.ts";
-import { type AuditEvent, hashOf } from "./audit_record.ts";
+import { EVENT } from "../../tests/support/small_audit.ts";
+import { hashOf } from "./audit_record.ts";
 import { canonicalJson } from "../core/canonical_json.ts";
-
-const EVENT: AuditEvent = {
-  phase: "start",
-  call: "run-1",
-  principal: "ops",
-  operation: "box.put",
-  action: "apply",
-  key: "key-00000001",
-  target_digest: null,
-  dry_run: false,
-  outcome: null,
-  code: null,
-  duration_ms: null,
-};
 
 async function write(path: string, records: number): Promise<void> {
   const opened = await openAudit(path, systemClock);

@@ -118,3 +118,16 @@ const STEERING = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
+
+/** Says what was found: the envelope, or what `text` makes of it. */
+export function reportData(
+  context: ProgramContext,
+  data: Json,
+  text: () => string,
+  json: boolean,
+  code: ExitCode = 0,
+): void {
+  context.exit(code);
+  if (json) printEnvelope(context, { ok: code === 0, data, problems: [] });
+  else context.terminal.out(text());
+}

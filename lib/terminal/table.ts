@@ -4,18 +4,32 @@
  * @module
  */
 
-/** Rows under their headings, each column as wide as its widest cell. Ends with a newline. */
-export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+/** How a row is painted on a terminal with colours; `plain` everywhere else. */
+export type Paint = "plain" | "bad" | "doubtful";
+
+const COLORS: Readonly<Record<Exclude<Paint, "plain">, number>> = { bad: 31, doubtful: 33 };
+
+/**
+ * Rows under their headings, each column as wide as its widest cell. Ends with a newline. `paints`:
+ * one per row, where the terminal has colours.
+ */
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  paints: readonly Paint[] = [],
+): string {
   const lines = [headings.map((heading) => heading.toUpperCase()), ...rows]
     .map((cells) => cells.map(harmless));
   const widths = headings.map((_, column) =>
     Math.max(...lines.map((cells) => widthOf(cells[column] ?? "")))
   );
-  return lines.map((cells) => {
+  return lines.map((cells, row) => {
     const padded = cells.map((cell, column) =>
       cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - widthOf(cell)))
     );
-    return `${padded.join("  ").trimEnd()}\n`;
+    const line = padded.join("  ").trimEnd();
+    const paint = paints[row - 1] ?? "plain";
+    return paint === "plain" ? `${line}\n` : `\x1b[${COLORS[paint]}m${line}\x1b[0m\n`;
   }).join("");
 }
 

@@ -10,18 +10,11 @@
 
 import { z } from "zod";
 import type { Json } from "../../lib/core/canonical_json.ts";
-import type { Ask } from "../../lib/dispatch/ask.ts";
 import type { Outcome } from "../../lib/dispatch/outcome.ts";
 import { ageText } from "./age.ts";
 
 /** The operation that tells it. */
 export const CANDIDATES_STATUS = "candidates.status";
-
-/** How it is asked. */
-export const ADOPTION_ASK: Ask = {
-  ...{ kind: "call", name: CANDIDATES_STATUS, input: {}, dryRun: false, confirm: false },
-  key: "candidates-status-is-a-read",
-};
 
 const FRESHNESS = ["fresh", "aging", "stale", "unknown"] as const;
 
@@ -61,7 +54,7 @@ const statusShape = z.looseObject({
 /** Endings that refuse nothing. */
 const FINE: readonly string[] = ["known-good", "deferred", "pending-boot"];
 
-/** Reads an outcome of {@link ADOPTION_ASK}; null: it was not asked. */
+/** Reads an outcome of {@link CANDIDATES_STATUS}; null: it was not asked. */
 export function adoptionOf(outcome: Outcome | null): AdoptionSeen {
   if (outcome === null) return unknown("interrupted", "the command was ended before");
   if (outcome.kind !== "done") return unknown(outcome.code ?? outcome.kind, outcome.detail);

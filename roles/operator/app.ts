@@ -6,6 +6,7 @@
 
 import { buildApplication, buildRouteMap } from "@stricli/core";
 import { completionsCommand } from "../../lib/terminal/completion.ts";
+import { auditRoutes } from "./commands/audit.ts";
 import { benchmarksRoutes } from "./commands/benchmarks.ts";
 import { bootstrapRoutes } from "./commands/bootstrap.ts";
 import { capabilityCommand } from "./commands/capability.ts";
@@ -37,6 +38,7 @@ export function operatorApp(operator: Operator) {
         home: homeRoutes(operator),
         fleet: fleetRoutes(operator),
         capability: capabilityCommand(operator),
+        audit: auditRoutes(operator),
         node: nodeRoutes(operator),
         op: opRoutes(operator),
         serves: servesRoutes(operator),

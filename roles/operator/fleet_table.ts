@@ -16,6 +16,7 @@ import { ageText } from "./age.ts";
 import { skewText } from "./commands/node.ts";
 import type { Dispatched } from "./dispatch.ts";
 import type { Seen } from "./seen.ts";
+import { short } from "./told.ts";
 
 /** One host. */
 export type FleetRow = {
@@ -37,6 +38,8 @@ export type FleetRow = {
   readonly catalogue_digest: string | null;
   /** What the agent was set up from, beside the topology read here. */
   readonly topology: "same" | "differs" | "none" | "unknown";
+  /** The topology declares how the host takes up software: it should have an adopter. */
+  readonly adopts: boolean;
   /** Of this look. */
   readonly adoption: AdoptionSeen;
   /** What the host said of its adoption before; null when it never did. */
@@ -45,7 +48,7 @@ export type FleetRow = {
 
 /** A row per host of the plan. `adoptions`: of the hosts that were asked for it. */
 export function fleetRows(
-  { plan, outcomes }: Dispatched,
+  { plan, outcomes, index }: Dispatched,
   seen: Seen,
   adoptions: ReadonlyMap<string, AdoptionSeen>,
   now: number,
@@ -72,11 +75,14 @@ export function fleetRows(
       version: sighting?.version ?? null,
       build_digest: sighting?.build_digest ?? null,
       started_at: sighting?.started_at ?? null,
-      up_ms: health === null || Number.isNaN(started) ? null : now - started,
+      up_ms: health === null || Number.isNaN(started)
+        ? null
+        : theirNow(now, outcome?.skewMs ?? null) - started,
       skewMs: outcome?.skewMs ?? null,
       running: typeof running === "number" ? running : null,
       catalogue_digest: typeof catalogue === "string" ? catalogue : null,
       topology: topologyOf(objectOf(outcome?.result)?.["topology"], plan.fingerprint),
+      adopts: (index.hosts.get(host)?.adoption?.policy ?? "none") !== "none",
       adoption: adoptions.get(host) ??
         {
           kind: "unknown",
@@ -86,6 +92,11 @@ export function fleetRows(
       adoptionBefore: sighting?.adoption ?? null,
     };
   });
+}
+
+/** What the clock of a host says now: its own times are held against that, not against ours. */
+export function theirNow(now: number, skewMs: number | null): number {
+  return skewMs === null || Math.abs(skewMs) < 2000 ? now : now + skewMs;
 }
 
 function topologyOf(value: Json | undefined, fingerprint: string): FleetRow["topology"] {
@@ -130,12 +141,25 @@ export function statusCells(
     row.skewMs === null ? "-" : skewText(row.skewMs),
     row.running === null ? "-" : `${row.running}`,
     row.topology,
-    ...adoptionCells(row.adoption, row.adoptionBefore, now),
-    // A host that answers may still not tell of its adoption.
-    row.code === null && row.adoption.kind === "unknown"
-      ? `${CANDIDATES_STATUS}: ${row.adoption.code}: ${row.adoption.detail}`
-      : why(row),
+    ...adoptionCells(row.adoption, row.adoptionBefore, theirNow(now, row.skewMs)),
+    adoptionWhy(row) ?? why(row),
   ];
+}
+
+const NO_ADOPTER = {
+  code: "adopter_absent",
+  detail: "the topology declares adoption, and its agent knows no adopter",
+} as const;
+
+/** A host that answers may still not tell of its adoption, or have no adopter where one is due. */
+function adoptionWhy({ code, adoption, adopts }: FleetRow): string | null {
+  if (code !== null) return null;
+  if (adoption.kind === "unknown") {
+    return short(`${CANDIDATES_STATUS}: ${adoption.code}: ${adoption.detail}`);
+  }
+  return adoption.kind === "no_adopter" && adopts
+    ? `${NO_ADOPTER.code}: ${NO_ADOPTER.detail}`
+    : null;
 }
 
 /** `fleet versions`. */
@@ -156,5 +180,5 @@ function first({ host, outcome, ageMs }: FleetRow): readonly string[] {
 }
 
 function why({ code, detail }: FleetRow): string {
-  return code === null ? "" : `${code}: ${detail}`;
+  return code === null ? "" : short(`${code}: ${detail}`);
 }

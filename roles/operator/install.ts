@@ -139,8 +139,11 @@ export async function receiptOf(
   const place = home ?? operator.home;
   const opened = place === null ? null : await openHome(ports, place);
   if (place === null || opened?.kind !== "live") {
-    say("no home is live: no receipt of this is kept\n");
-    return { before: () => Promise.resolve(null), after: (outcome) => Promise.resolve(outcome) };
+    const before = () => {
+      say("no home is live: no receipt of this is kept\n");
+      return Promise.resolve(null);
+    };
+    return { before, after: (outcome) => Promise.resolve(outcome) };
   }
   const at = timestamp(ports.clock.now());
   const { name, text, from } = wanted;

@@ -7,6 +7,7 @@
 
 import { CatalogueShelf } from "../../lib/dispatch/catalogue_shelf.ts";
 import { MOST_AT_ONCE } from "../../lib/dispatch/fan_out.ts";
+import type { Outcome } from "../../lib/dispatch/outcome.ts";
 import type { PlannedHost } from "../../lib/dispatch/plan.ts";
 import { findToken } from "../../lib/dispatch/token_source.ts";
 import { type CallAsk, type FollowUp, look, type Looked } from "../../lib/dispatch/visit.ts";
@@ -21,6 +22,8 @@ export interface LookAsk<Kept> {
   readonly followUpOf?: (host: string) => FollowUp;
   /** Of one answer, in bytes; at most as many hosts as are asked at once hold one. */
   readonly mostBytes?: number;
+  /** How the look at a host ended; as the proof of who answers did, when it is left out. */
+  readonly outcomeOf?: (looked: Looked) => Outcome;
   /** `looked` is null when the command was ended before anything true could be said. */
   readonly keep: (host: string, looked: Looked | null) => Kept;
 }
@@ -40,7 +43,8 @@ export async function runLooks<Kept>(
   operator: Operator,
   ready: Ready,
   flags: Pick<DispatchFlags, "json" | "connectTimeout" | "timeout">,
-  { asksOf, followUpOf, mostBytes = MOST_ANSWER_BYTES, keep }: LookAsk<Kept>,
+  { asksOf, followUpOf, mostBytes = MOST_ANSWER_BYTES, outcomeOf = ({ proof }) => proof, keep }:
+    LookAsk<Kept>,
 ): Promise<LookedAll<Kept>> {
   const kept = new Map<string, Kept>();
   const ports = {
@@ -64,7 +68,7 @@ export async function runLooks<Kept>(
       const { host: id } = host;
       const looked = await look(ports, host, asksOf(id), limits, signal, followUpOf?.(id));
       kept.set(id, keep(id, looked));
-      return looked?.proof ?? null;
+      return looked === null ? null : outcomeOf(looked);
     },
   );
   for (const host of dispatched.silent) if (!kept.has(host)) kept.set(host, keep(host, null));

@@ -6,11 +6,13 @@
 
 import { hex, type RandomBytes } from "../../lib/core/ids.ts";
 import { Secret } from "../../lib/core/secret.ts";
+import { endShownAt, endsOf } from "../../lib/host/certificate_ends.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { tcpDial } from "../../lib/host/dial.ts";
 import { tlsDial } from "../../lib/host/dial_tls.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemDirectories } from "../../lib/host/directories.ts";
+import { freeBytes } from "../../lib/host/disk_space.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { openJournal } from "../../lib/host/journal.ts";
 import { tryLock } from "../../lib/host/lock.ts";
@@ -47,6 +49,18 @@ export interface Operator {
   readonly dispatch: DispatchPorts;
   /** Gives up writing, and starting programs: those named, or all of them. For the whole process. */
   readonly narrow: (without: readonly string[] | "all") => Promise<void>;
+  readonly doctor: DoctorPorts;
+}
+
+/** What `doctor` looks through besides. */
+export interface DoctorPorts {
+  /** Where this program is. */
+  readonly programFolder: string;
+  /** Where shells look for a completion script of this program. */
+  readonly completionFiles: readonly string[];
+  readonly freeBytes: typeof freeBytes;
+  readonly endsOf: typeof endsOf;
+  readonly endShownAt: typeof endShownAt;
 }
 
 /** What asking agents needs besides. */
@@ -91,6 +105,22 @@ export function systemOperator(
       environmentToken: token === undefined || token === "" ? null : new Secret(token),
       readStdin,
       onStop: onStopSignal,
+    },
+    doctor: {
+      programFolder: import.meta.dirname ?? ".",
+      completionFiles: [
+        ...(userHome === undefined ? [] : [
+          within(userHome, ".local/share/bash-completion/completions/anvil-operator"),
+          within(userHome, ".config/fish/completions/anvil-operator.fish"),
+          within(userHome, ".zfunc/_anvil-operator"),
+        ]),
+        "/etc/bash_completion.d/anvil-operator",
+        "/usr/share/bash-completion/completions/anvil-operator",
+        "/usr/share/zsh/site-functions/_anvil-operator",
+      ],
+      freeBytes,
+      endsOf,
+      endShownAt,
     },
     narrow: narrowToReading,
   };

@@ -25,7 +25,12 @@ export interface ReportAsk {
   readonly show: (outcome: Outcome, alone: boolean) => string;
   /** Instead of one row per outcome. */
   readonly whole?: (dispatched: Dispatched) => { readonly text: string; readonly data: Json };
+  /** Told the text of `whole`, also where only the envelope is printed. */
+  readonly also?: Also;
 }
+
+/** Gets what people would have read beside an envelope. */
+export type Also = (text: string) => void;
 
 type HostProblem = {
   /** The host's id. */
@@ -72,6 +77,7 @@ export function reportOutcomes(
     }),
   ];
   const whole = ask.whole?.(dispatched);
+  if (whole !== undefined) ask.also?.(whole.text);
   if (ask.json) {
     return printEnvelope(context, {
       ok: code === 0,

@@ -8,12 +8,7 @@ import type { Json } from "../../lib/core/canonical_json.ts";
 import type { Refusal } from "../../lib/core/refusal.ts";
 import type { FileProblem, InvalidSet } from "../../lib/home/ports.ts";
 import { problemLines } from "../../lib/terminal/problems.ts";
-import {
-  type ExitCode,
-  printEnvelope,
-  type ProgramContext,
-  reportRefusal,
-} from "../../lib/terminal/program.ts";
+import { printEnvelope, type ProgramContext, reportRefusal } from "../../lib/terminal/program.ts";
 import type { WrongFile } from "./fleet_source.ts";
 
 /** Says what is wrong, and that nothing was done: exit 2 for files, 1 for refusals. */
@@ -50,15 +45,4 @@ export function reportFiles(
   }
 }
 
-/** Says what was found: the envelope, or what `text` makes of it. */
-export function reportData(
-  context: ProgramContext,
-  data: Json,
-  text: () => string,
-  json: boolean,
-  code: ExitCode = 0,
-): void {
-  context.exit(code);
-  if (json) printEnvelope(context, { ok: code === 0, data, problems: [] });
-  else context.terminal.out(text());
-}
+export { reportData } from "../../lib/terminal/program.ts";

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { schemaTextOf } from "../../lib/document/schema_text.ts";
 import * as z from "zod";
 import { evidenceShape } from "../../lib/evidence/evidence_shape.ts";
 import { parityShape } from "../../lib/evidence/parity_shape.ts";
@@ -49,6 +50,5 @@ export const SCHEMA_NAMES = Object.keys(SCHEMAS) as readonly SchemaName[];
 
 /** The JSON Schema of one of them, as text. */
 export function schemaText(of: SchemaName): string {
-  const schema = z.toJSONSchema(SCHEMAS[of], { io: "input", target: "draft-2020-12" });
-  return `${JSON.stringify(schema, null, 2)}\n`;
+  return schemaTextOf(SCHEMAS[of]);
 }

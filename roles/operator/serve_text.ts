@@ -38,7 +38,7 @@ export function serveList({ outcomes, silent }: Dispatched): { text: string; dat
   const ended = silent.map((host) => ({
     ...{ host, outcome: "none", serve: null, why: "interrupted before it answered" },
   }));
-  const all: readonly ServeRow[] = [...rows, ...ended];
+  const all = [...rows, ...ended].sort(problemsFirst);
   return {
     data: all,
     text: table(
@@ -51,8 +51,45 @@ export function serveList({ outcomes, silent }: Dispatched): { text: string; dat
           why,
         ]
       ),
-    ),
+    ) + countsText(all),
   };
+}
+
+/** What needs a person first; then serves of one name beside each other, whatever their hosts. */
+function problemsFirst(left: ServeRow, right: ServeRow): number {
+  const key = ({ host, serve, outcome }: ServeRow) =>
+    [
+      serve === null && outcome !== "done" ? 0 : rankOf(serve),
+      serve === null ? "" : cellTold(serve, "name"),
+      host,
+    ] as const;
+  const [a, b] = [key(left), key(right)];
+  const at = a.findIndex((part, index) => part !== b[index]);
+  const [x, y] = [a[at] ?? 0, b[at] ?? 0];
+  return x === y ? 0 : x < y ? -1 : 1;
+}
+
+const STATES = ["foreign", "unknown", "stopped", "stopping", "running"];
+
+/** A host without serves comes last; a state that nobody knows is unknown. */
+function rankOf(serve: JsonObject | null): number {
+  if (serve === null) return STATES.length + 2;
+  const at = STATES.indexOf(cellTold(serve, "state", "unknown"));
+  return (at < 0 ? STATES.indexOf("unknown") : at) + 1;
+}
+
+/** Only where there is more than one row to count. */
+function countsText(rows: readonly ServeRow[]): string {
+  const serves = rows.flatMap(({ serve }) => serve === null ? [] : [serve]);
+  if (rows.length < 2) return "";
+  const states = STATES.map((state) => ({
+    state,
+    count: serves.filter((one) => cellTold(one, "state", "unknown") === state).length,
+  })).filter(({ count }) => count > 0).map(({ state, count }) => `${count} ${state}`);
+  const silent = rows.filter(({ serve, outcome }) => serve === null && outcome !== "done").length;
+  const hosts = new Set(rows.map(({ host }) => host)).size;
+  const mute = silent === 0 ? "" : `; of ${silent} nothing was told`;
+  return `\n${serves.length} serves on ${hosts} hosts: ${states.join(", ") || "none"}${mute}\n`;
 }
 
 function reasonOf({ code, detail, kind }: Outcome): string {

@@ -113,7 +113,8 @@ export async function pendingToken(
   }
 }
 
-function unusable({ detail }: Refusal): Refusal {
+/** The store cannot be used, whatever the file system said. */
+export function unusable({ detail }: Refusal): Refusal {
   return refuse(
     "store_unusable",
     detail,

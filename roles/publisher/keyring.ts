@@ -7,37 +7,18 @@
  * @module
  */
 
-import { z } from "zod";
 import type { SigningKey } from "../../lib/adoption/envelope_sign.ts";
 import {
-  fromBase64,
-  KEY_ID_PATTERN,
-  keyIdOf,
-  momentShape,
-  MOST_KEYS,
-  readTrust,
-  type Trust,
-  trustText,
-} from "../../lib/adoption/keys.ts";
+  type KeyFile,
+  MOST_KEY_BYTES,
+  newKeyFile,
+  readKeyFile,
+} from "../../lib/adoption/key_file.ts";
+import { MOST_KEYS, readTrust, type Trust, trustText } from "../../lib/adoption/keys.ts";
 import { timestamp } from "../../lib/core/clock.ts";
-import { readJson } from "../../lib/core/strict_json.ts";
 import { within } from "../../lib/host/paths.ts";
 import { keyPath } from "./layout.ts";
 import { locked, no, ofDisk, type PublisherPorts, type PublisherRefusal } from "./ports.ts";
-
-/** No key file is larger, in bytes. */
-const MOST_KEY_BYTES = 4096;
-
-/** One key file. */
-const keyShape = z.strictObject({
-  schema: z.literal(1),
-  id: z.string().regex(KEY_ID_PATTERN),
-  public: z.string(),
-  /** PKCS #8 in base64; null once retired. */
-  private: z.string().nullable(),
-  created_at: momentShape,
-  retired_at: momentShape.nullable(),
-});
 
 /** What may be shown of a key. */
 export interface KeyFacts {
@@ -88,10 +69,10 @@ export async function loadKeyring(
     if (read.kind !== "ok") {
       return read.kind === "absent" ? damaged(name) : ofDisk(read, "read a key");
     }
-    const one = await parseKey(read.bytes);
-    if (one === null || `${one.facts.id}.json` !== name) return damaged(name);
-    facts.push(one.facts);
-    if (one.key !== null) signing.push({ id: one.facts.id, key: one.key });
+    const one = await readKeyFile(read.bytes);
+    if (one === null || `${one.record.id}.json` !== name) return damaged(name);
+    facts.push(factsOf(one.record));
+    if (one.key !== null) signing.push({ id: one.record.id, key: one.key });
   }
   const trusted = await readTrust(new TextEncoder().encode(trustOf(facts)));
   if (trusted.kind === "refused") return no("key_damaged", trusted.detail);
@@ -126,7 +107,7 @@ export async function addKey(
     if (facts.length >= MOST_KEYS) {
       return no("keys_too_many", `expected at most ${MOST_KEYS} keys`, "remove a retired one");
     }
-    const record = await newKey(timestamp(ports.clock.now()));
+    const record = await newKeyFile(timestamp(ports.clock.now()));
     const bytes = new TextEncoder().encode(`${JSON.stringify(record)}\n`);
     const written = await ports.files.replaceFile(keyPath(keys, record.id), bytes, 0o600);
     if (written.kind === "refused") return ofDisk(written, "write the key");
@@ -161,48 +142,7 @@ export async function retireKey(
   });
 }
 
-async function newKey(created_at: string): Promise<z.infer<typeof keyShape>> {
-  const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
-  const { publicKey, privateKey } = pair as CryptoKeyPair;
-  const raw = new Uint8Array(await crypto.subtle.exportKey("raw", publicKey));
-  const pkcs8 = new Uint8Array(await crypto.subtle.exportKey("pkcs8", privateKey));
-  return {
-    schema: 1,
-    id: await keyIdOf(raw),
-    public: raw.toBase64(),
-    private: pkcs8.toBase64(),
-    created_at,
-    retired_at: null,
-  };
-}
-
-/** One key file; null when it is none, or its halves do not belong together. */
-async function parseKey(
-  bytes: Uint8Array,
-): Promise<{ readonly facts: KeyFacts; readonly key: CryptoKey | null } | null> {
-  const read = readJson(bytes, { bytes: MOST_KEY_BYTES, depth: 2, values: 16 });
-  const record = read.kind === "ok" ? keyShape.safeParse(read.value).data : undefined;
-  if (record === undefined) return null;
-  const raw = fromBase64(record.public);
-  if (raw === null || await keyIdOf(raw) !== record.id) return null;
-  if (record.private === null) {
-    return record.retired_at === null ? null : { facts: factsOf(record), key: null };
-  }
-  const pkcs8 = fromBase64(record.private);
-  if (pkcs8 === null || record.retired_at !== null) return null;
-  try {
-    const key = await crypto.subtle.importKey("pkcs8", pkcs8, "Ed25519", false, ["sign"]);
-    const verify = await crypto.subtle.importKey("raw", raw, "Ed25519", false, ["verify"]);
-    const probe = new TextEncoder().encode("one key, two halves");
-    const signature = await crypto.subtle.sign("Ed25519", key, probe);
-    if (!await crypto.subtle.verify("Ed25519", verify, signature, probe)) return null;
-    return { facts: factsOf(record), key };
-  } catch {
-    return null; // not a key; what the library says may quote it
-  }
-}
-
-function factsOf(record: z.infer<typeof keyShape>): KeyFacts {
+function factsOf(record: KeyFile): KeyFacts {
   const { id, created_at, retired_at, public: raw } = record;
   return {
     id,

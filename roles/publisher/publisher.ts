@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { Json } from "../../lib/core/canonical_json.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemDirectories } from "../../lib/host/directories.ts";
@@ -12,12 +11,7 @@ import { systemDownload } from "../../lib/host/download.ts";
 import { systemFiles } from "../../lib/host/files.ts";
 import { tryLock } from "../../lib/host/lock.ts";
 import { runProcess } from "../../lib/host/process.ts";
-import {
-  type ExitCode,
-  printEnvelope,
-  type ProgramContext,
-  reportProblems,
-} from "../../lib/terminal/program.ts";
+import { type ProgramContext, reportProblems } from "../../lib/terminal/program.ts";
 import type { PublisherConfig } from "./config.ts";
 import { loadConfig } from "./config_file.ts";
 import type { PublisherPorts } from "./ports.ts";
@@ -65,15 +59,4 @@ export async function withPorts<Value>(
   }
 }
 
-/** Says what came out: the envelope, or what `text` makes of it. */
-export function reportData(
-  context: ProgramContext,
-  data: Json,
-  text: () => string,
-  json: boolean,
-  code: ExitCode = 0,
-): void {
-  context.exit(code);
-  if (json) printEnvelope(context, { ok: code === 0, data, problems: [] });
-  else context.terminal.out(text());
-}
+export { reportData } from "../../lib/terminal/program.ts";

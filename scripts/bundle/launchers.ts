@@ -17,6 +17,12 @@ const CLEARED = [
   ...["http_proxy", "https_proxy", "all_proxy", "no_proxy"],
 ];
 
+/** The runtime's own that a cmd clears by name. */
+const CLEARED_DENO = [
+  ...["DENO_DIR", "DENO_SERVE_ADDRESS", "DENO_SERVE_AUTOMATIC_COMPRESSION", "DENO_V8_FLAGS"],
+  ...["DENO_CERT", "DENO_TLS_CA_STORE", "DENO_AUTH_TOKENS", "DENO_CONDITIONS"],
+];
+
 /** Of these, what the role does not say that it reads. */
 function clearedFor({ permissions }: RoleTask, system: System): readonly string[] {
   const read = permissions[system].flatMap((word) =>
@@ -66,6 +72,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$self")/.." && pwd -P)
 here=$(pwd -P)
 [ "$here" != / ] || here=/var/lib/anvil
 home=\${HOME:-/var/lib/anvil}
+export HOME="$home" # an account that systemd makes up has none, and the runtime wants one
 case $here$home in *,*)
   echo "anvil-${task.role}: a folder with a comma in its name cannot be granted: start it elsewhere" >&2
   exit 2
@@ -94,6 +101,8 @@ export function cmdLauncher(task: RoleTask, unstable: readonly string[]): string
     "  exit /b 2",
     ")",
     `for /f "delims==" %%v in ('set DENO_ 2^>nul') do set "%%v="`,
+    // By name as well: those that act on this runtime, whatever becomes of the line above.
+    ...CLEARED_DENO.map((name) => `set "${name}="`),
     ...clearedFor(task, "windows").filter((name) => name === name.toUpperCase()).map((name) =>
       `set "${name}="`
     ),

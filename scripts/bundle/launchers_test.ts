@@ -78,6 +78,33 @@ Deno.test("launchers: the same flags in sh and cmd, and nothing asked, fetched o
 });
 
 Deno.test({
+  name: "launchers: an account without a home gets one, which the runtime wants",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    const folder = await Deno.makeTempDir();
+    try {
+      for (const name of ["bin", "runtime"]) await Deno.mkdir(`${folder}/${name}`);
+      const task = { role: "x", permissions: { linux: [], darwin: [], windows: [] } };
+      await Deno.writeTextFile(`${folder}/bin/anvil-x`, shLauncher(task, [], "linux"));
+      await Deno.writeTextFile(`${folder}/runtime/deno`, '#!/bin/sh\necho "home $HOME"\n', {
+        mode: 0o755,
+      });
+      for (const [home, told] of [[undefined, "/var/lib/anvil"], ["/h", "/h"]] as const) {
+        const { stdout } = await new Deno.Command("sh", {
+          args: [`${folder}/bin/anvil-x`],
+          clearEnv: true,
+          env: { PATH: "/usr/bin:/bin", ...home === undefined ? {} : { HOME: home } },
+          stdin: "null",
+        }).output();
+        assert.equal(new TextDecoder().decode(stdout), `home ${told}\n`);
+      }
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
   name: "launchers: sh takes them, and the stable one refuses what is no generation",
   ignore: Deno.build.os === "windows",
   fn: async () => {

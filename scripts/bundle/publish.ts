@@ -19,6 +19,8 @@ import { sha256 } from "../../lib/host/digest.ts";
 import { systemDirectories } from "../../lib/host/directories.ts";
 import { syncDirectory, systemFiles } from "../../lib/host/files.ts";
 
+/** There, files have no executable bit, and one is flushed through an end that may write. */
+const ON_WINDOWS = Deno.build.os === "windows";
 const ports = { files: systemFiles, directories: systemDirectories, sha256 };
 
 /** What is wrong with the tree at `unpacked` as the one called `digest`; null when nothing is. */
@@ -32,7 +34,7 @@ async function faultOf(unpacked: string, digest: string): Promise<string | null>
     { path: MANIFEST, sha256: sha256(text).toHex(), size: text.length, mode: "0444" },
     ...manifest.files,
   ].map((file) => ({ ...file, executable: file.mode === "0555" }));
-  const [first] = await compareTree(ports, unpacked, listed);
+  const [first] = await compareTree(ports, unpacked, listed, !ON_WINDOWS);
   return first === undefined ? null : `${first.path}: ${first.state}`;
 }
 
@@ -40,9 +42,15 @@ async function flush(folder: string): Promise<void> {
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
     const path = join(folder, name);
     if (isDirectory) await flush(path);
+    else if (ON_WINDOWS) await flushFile(path);
     else await syncDirectory(path); // a file is flushed by the same call
   }
   await syncDirectory(folder);
+}
+
+async function flushFile(path: string): Promise<void> {
+  using file = await Deno.open(path, { read: true, write: true });
+  await file.sync();
 }
 
 const [unpacked = "", named = ""] = Deno.args;
@@ -52,7 +60,7 @@ if (fault !== null) {
   Deno.exit(1);
 }
 await flush(unpacked);
-await Deno.chmod(unpacked, 0o755); // mktemp made it
+if (!ON_WINDOWS) await Deno.chmod(unpacked, 0o755); // mktemp made it
 try {
   await Deno.rename(unpacked, named); // onto a tree that is there it fails
   await syncDirectory(dirname(named));

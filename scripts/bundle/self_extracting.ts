@@ -1,5 +1,5 @@
 /**
- * One file per role for Linux and macOS: a few lines of sh, and behind them the role's archive.
+ * One file per role: a few lines of sh, or of cmd for Windows, and behind them the role's archive.
  *
  * The first run unpacks it beside its place in a cache, has it checked file by file and flushed by
  * `publish.ts`, and gives it its name in one rename: two first runs at once, or one that is killed,
@@ -46,8 +46,11 @@ export async function selfExtracting(
   }
   await flush();
   const digest = manifestDigest(sha256, manifest);
-  const stub = new TextEncoder().encode(stubOf(role, target, digest));
-  return joined([stub, ...parts]);
+  const payload = joined(parts);
+  const stub = target.os === "windows"
+    ? cmdStubOf(role, target, digest, sha256(payload).toHex())
+    : stubOf(role, target, digest);
+  return joined([new TextEncoder().encode(stub), payload]);
 }
 
 function isLarge(bytes: Uint8Array): boolean {
@@ -61,7 +64,7 @@ async function gzip(bytes: Uint8Array): Promise<Uint8Array> {
 }
 
 /** As `uname -s` and `uname -m` say. */
-const SYSTEMS = { linux: "Linux", darwin: "Darwin", windows: "" } as const;
+const SYSTEMS = { linux: "Linux", darwin: "Darwin", windows: "none" } as const;
 const MACHINES = { x64: "x86_64 | amd64", arm64: "arm64 | aarch64" } as const;
 
 /** The sh in front; it knows how long it is itself. */
@@ -105,5 +108,83 @@ fi
 exec "$tree/bin/anvil-${role}" "$@"
 `;
   const length = new TextEncoder().encode(text("000000")).length + 1;
+  return text(`${length}`.padStart(6, "0"));
+}
+
+/** As Windows says in PROCESSOR_ARCHITECTURE. */
+const WINDOWS_MACHINES = { x64: "AMD64", arm64: "ARM64" } as const;
+
+/**
+ * The cmd in front. PowerShell, which every Windows has, cuts the archive out of the file and compares
+ * its sum; the system's own tar unpacks it. A copy of the runtime checks and names the tree: Windows
+ * renames no folder with a running program in it.
+ */
+function cmdStubOf(role: string, { name, arch }: Target, digest: string, sum: string): string {
+  const flags =
+    "--no-prompt --no-config --no-lock --no-remote --no-npm --cached-only --no-code-cache";
+  const cut = [
+    "$ErrorActionPreference='Stop'",
+    "$in=[IO.File]::OpenRead($env:ANVIL_SELF)",
+    "[void]$in.Seek(OFFSET,'Begin')",
+    "$out=[IO.File]::Create($env:ANVIL_NEW+'\\payload.tgz')",
+    "$in.CopyTo($out)",
+    "$out.Close()",
+    "$in.Close()",
+    "$sum=(Get-FileHash -Algorithm SHA256 -LiteralPath ($env:ANVIL_NEW+'\\payload.tgz')).Hash",
+    `if ($sum -ne '${sum}') { exit 1 }`,
+  ].join("; ");
+  // Not `||`: programs that crash leave negative codes, and wine's cmd knows only this.
+  const damaged = 'if not "%ERRORLEVEL%"=="0" goto damaged';
+  const text = (offset: string) =>
+    [
+      "@echo off",
+      `rem anvil-${role} ${VERSION} for ${name}. Unpacks itself once into a cache, then runs from there.`,
+      "setlocal DisableDelayedExpansion",
+      `if not "%PROCESSOR_ARCHITECTURE%"=="${WINDOWS_MACHINES[arch]}" goto other`,
+      'set "ANVIL_CACHE=%ANVIL_UNPACKED%"',
+      'if not defined ANVIL_CACHE set "ANVIL_CACHE=%LOCALAPPDATA%"',
+      "if not defined ANVIL_CACHE goto nowhere",
+      'if not "%ANVIL_CACHE:,=%"=="%ANVIL_CACHE%" goto comma',
+      'set "ANVIL_CACHE=%ANVIL_CACHE%\\anvil"',
+      `set "ANVIL_TREE=%ANVIL_CACHE%\\${digest}"`,
+      `if exist "%ANVIL_TREE%\\manifest.json" goto run`,
+      'set "ANVIL_NEW=%ANVIL_CACHE%\\.new.%RANDOM%%RANDOM%%RANDOM%"',
+      'mkdir "%ANVIL_NEW%\\tree" 2>nul',
+      'if not exist "%ANVIL_NEW%\\tree\\" goto unwritable',
+      'set "ANVIL_SELF=%~f0"',
+      `"%SystemRoot%\\System32\\WindowsPowerShell\\v1.0\\powershell.exe" -NoProfile -NonInteractive -Command "${
+        cut.replace("OFFSET", offset)
+      }"`,
+      damaged,
+      '"%SystemRoot%\\System32\\tar.exe" -xf "%ANVIL_NEW%\\payload.tgz" -C "%ANVIL_NEW%\\tree"',
+      damaged,
+      'copy /b /y "%ANVIL_NEW%\\tree\\runtime\\deno.exe" "%ANVIL_NEW%\\deno.exe" >nul',
+      damaged,
+      `"%ANVIL_NEW%\\deno.exe" run ${flags} --quiet "--allow-read=%ANVIL_CACHE%" "--allow-write=%ANVIL_CACHE%" "%ANVIL_NEW%\\tree\\${
+        PUBLISHER.replace("/", "\\")
+      }" "%ANVIL_NEW%\\tree" "%ANVIL_TREE%"`,
+      damaged,
+      'rmdir /s /q "%ANVIL_NEW%"',
+      ":run",
+      `"%ANVIL_TREE%\\bin\\anvil-${role}.cmd" %*`,
+      "exit /b %ERRORLEVEL%",
+      ":other",
+      `echo anvil-${role}: this file is for ${name}, not for %PROCESSOR_ARCHITECTURE% 1>&2`,
+      "exit /b 1",
+      ":nowhere",
+      `echo anvil-${role}: nothing says where to unpack; next: set LOCALAPPDATA or ANVIL_UNPACKED 1>&2`,
+      "exit /b 1",
+      ":comma",
+      `echo anvil-${role}: the cache's path holds a comma; next: set ANVIL_UNPACKED to another 1>&2`,
+      "exit /b 1",
+      ":unwritable",
+      `echo anvil-${role}: could not make a folder in the cache; next: set ANVIL_UNPACKED to another 1>&2`,
+      "exit /b 1",
+      ":damaged",
+      'rmdir /s /q "%ANVIL_NEW%"',
+      `echo anvil-${role}: what was unpacked is not what was packed; next: fetch the file again 1>&2`,
+      "exit /b 1",
+    ].map((line) => `${line}\r\n`).join("");
+  const length = new TextEncoder().encode(text("000000")).length;
   return text(`${length}`.padStart(6, "0"));
 }

@@ -101,6 +101,7 @@ export class Operators {
     const wish = {
       alias: "llm.primary",
       config: this.#world.routerText(host, next),
+      evidence: await this.#world.evidence(host, next),
       drain_seconds: DRAIN_SECONDS,
     };
     const planned = await this.#asks.read(host, "promotion.plan", wish);

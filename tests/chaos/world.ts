@@ -85,6 +85,11 @@ export interface World extends AsyncDisposable {
   operator(...args: readonly string[]): Promise<number>;
   /** `router.toml` of a host with the primary tier's next model, or its first. */
   routerText(host: string, next: boolean): string;
+  /** A measurement of that model there: a promotion names one. */
+  evidence(
+    host: string,
+    next: boolean,
+  ): Promise<{ readonly id: string; readonly document: string }>;
   memory(): Promise<readonly Memory[]>;
   /** Command lines and environments that hold a canary, now. */
   spied(canaries: readonly Canary[]): Promise<readonly Leak[]>;

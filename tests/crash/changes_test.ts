@@ -9,6 +9,7 @@ import { planEnter, planLeave } from "../../lib/serves/machines/mode.ts";
 import { planPromotion } from "../../lib/serves/machines/promotion.ts";
 import { type SurveyPorts, takeSurvey } from "../../lib/serves/machines/survey.ts";
 import { type Plan } from "../../lib/serves/machines/transaction.ts";
+import { measured } from "../support/change_evidence.ts";
 import { ChangeWorld, ROUTER_NEXT } from "../support/change_world.ts";
 
 type Ending = "new" | "old" | "manual_recovery";
@@ -45,14 +46,13 @@ const enter = planned((survey, ports, signal) =>
 const leave = planned((survey, ports, signal) =>
   planLeave(survey, { mode: "studio", drainSeconds: 5, displaced: null }, ports, signal)
 );
-const promote = planned((survey, ports, signal) =>
-  planPromotion(
-    survey,
-    { alias: "llm.primary", config: ROUTER_NEXT, drainSeconds: 5 },
-    ports,
-    signal,
-  )
-);
+const promote = planned(async (survey, ports, signal) => {
+  const serve = survey.facts.serves.find(({ name }) => name === "chat-next");
+  assert.ok(serve !== undefined);
+  const evidence = await measured(survey.facts.node, serve);
+  const wish = { alias: "llm.primary", config: ROUTER_NEXT, evidence, drainSeconds: 5 };
+  return await planPromotion(survey, wish, ports, signal);
+});
 const install: Scenario["plan"] = async ({ router, facts }, signal) => {
   assert.ok(router !== null);
   const { node, topology } = facts;

@@ -8,6 +8,7 @@ import { fakeDirectories } from "../../lib/testing/fake_directories.ts";
 import type { FakeDisk } from "../../lib/testing/fake_disk.ts";
 import type { Visitor } from "../../roles/operator/dispatch.ts";
 import type { Operator } from "../../roles/operator/operator.ts";
+import { openRotation } from "../../roles/operator/rotation.ts";
 import { changeToken } from "../../roles/operator/token_change.ts";
 import { operatorAt } from "../fixtures/operator_cli.ts";
 
@@ -111,3 +112,51 @@ Deno.test("crash: a rotation that dies anywhere loses no access, and the next on
 
 /** A new effect in a rotation is a new number here. */
 const MOMENTS = 15;
+
+const HOSTS = ["gpu-a", "gpu-b"].map((host) => ({ ...HOST, host, node: host, token: host }));
+
+Deno.test("crash: a rotation over two hosts that dies anywhere ends with both, and no host twice", async () => {
+  const worlds = new WeakMap<FakeDisk, Map<string, Set<string>>>();
+  let lives = 0;
+  const moments = await everyMoment(async (disk) => {
+    let world = worlds.get(disk);
+    if (world === undefined) {
+      world = new Map(HOSTS.map(({ host }) => [host, new Set([hashOf(OLD + host)])]));
+      worlds.set(disk, world);
+      for (const { host } of HOSTS) {
+        const bytes = new TextEncoder().encode(OLD + host);
+        disk.contents.set(`${STORE}/${host}`, { kind: "file", bytes, mode: 0o600 });
+      }
+    }
+    lives++;
+    const salt = lives;
+    const random = countedRandom();
+    const operator = operatorOn(disk, (length) => random(length).map((byte) => byte ^ salt & 0xff));
+    const rotation = await openRotation(operator, STORE, HOSTS.map(({ host }) => host), false);
+    assert.ok(rotation.kind === "rotation", JSON.stringify(rotation));
+    await using _held = rotation;
+    for (const host of HOSTS) {
+      const known = world.get(host.host) ?? new Set();
+      if (rotation.doneAt(host.host) !== null) {
+        const kept = textOf(disk, `${STORE}/${host.host}`) ?? "";
+        assert.ok(
+          known.has(hashOf(kept)),
+          "it is called done, and the node does not know the token",
+        );
+        assert.notEqual(kept, OLD + host.host, "it is called done, and has its old token");
+        continue;
+      }
+      const outcome = await changeToken(operator, visitorOn(disk, known), host, {
+        ...{ operation: "tokens.rotate", input: {}, name: host.token, store: STORE, replace: true },
+      }, new AbortController().signal);
+      assert.equal(outcome?.kind, "done", JSON.stringify(outcome));
+      assert.equal(await rotation.mark(host.host), null);
+    }
+    assert.deepEqual(await rotation.end(), []);
+    for (const { host } of HOSTS) {
+      assert.ok(world.get(host)?.has(hashOf(textOf(disk, `${STORE}/${host}`) ?? "")), host);
+    }
+    assert.ok(![...disk.contents.keys()].some((path) => path.includes("/.rotation/")));
+  }, 1);
+  assert.ok(moments > MOMENTS * 2, String(moments));
+});

@@ -169,6 +169,8 @@ Deno.test("adoption: pause holds timers, not staging; policy holds timers, not p
   assert.equal((await host.adopt("person")).code, "paused");
   const looked = await host.verb(plan, "person");
   assert.equal(looked.code, "would_wait");
+  assert.ok(looked.data !== null && "admission_code" in (looked.data as object));
+  assert.ok(!("code" in (looked.data as object)), "a verb's own fields must not hide its code");
   await host.verb(resume, "person");
   host.config = { ...host.config, policy: { ...host.config.policy, adopt: "stage-only" } };
   assert.equal((await host.adopt()).code, "policy");

@@ -129,6 +129,17 @@ Deno.test("candidates: a dry run asks and changes nothing; texts of people stay 
   assert.deepEqual(await fake.asked(), [""], "something was asked all the same");
 });
 
+Deno.test("candidates: a publisher that is silent is not told as one that offers nothing", async () => {
+  await using dir = await tempDir();
+  const fake = await fakeAdopter(dir);
+  await using rig = await startAgentRig(dir.path, [], { toml: fake.toml() });
+  await fake.says("offer", 0, envelope({ code: "fetch-failed", detail: "it broke off" }));
+  await fake.says("stage", 0, envelope({ code: "no_candidate", detail: "nothing is offered" }));
+  assert.equal(result(await live(rig, "candidates.stage"))["code"], "fetch-failed");
+  await fake.says("stage", 0, envelope({ code: "staged", detail: "an earlier offer" }));
+  assert.equal(result(await live(rig, "candidates.stage"))["code"], "staged");
+});
+
 Deno.test("candidates: an agent that its own adoption ends answers truthfully, and status tells the end", async () => {
   await using dir = await tempDir();
   const fake = await fakeAdopter(dir);

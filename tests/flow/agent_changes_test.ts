@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { digestOf as sha256Of, evidenceId } from "../../lib/evidence/evidence.ts";
 import { FakeDisk } from "../../lib/testing/fake_disk.ts";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
 import type { ServeHands } from "../../lib/serves/machines/ports.ts";
 import type { HostServes } from "../../roles/agent/changes.ts";
 import { type AgentRig, startAgentRig, type Told } from "../support/agent.ts";
+import { namedIn } from "../support/change_evidence.ts";
 import { ChangeWorld } from "../support/change_world.ts";
 import { until } from "../support/wait.ts";
 
@@ -158,7 +160,8 @@ Deno.test("agent: a change that is cancelled turns back", async () => {
 Deno.test("agent: a promotion without a router, a manifest or a fresh plan is refused", async () => {
   await using dir = await tempDir();
   const world = new ChangeWorld(new FakeDisk());
-  const wish = { alias: "llm.primary", config: "schema = 1\n" };
+  const evidence = await namedIn("gpu-a", world.serve("chat-next"));
+  const wish = { alias: "llm.primary", config: "schema = 1\n", evidence };
   {
     await using rig = await startAgentRig(dir.path, [], ROLES);
     const told = await rig.call("promotion.plan", { input: wish });
@@ -168,6 +171,20 @@ Deno.test("agent: a promotion without a router, a manifest or a fresh plan is re
   }
   await using rig = await startAgentRig(dir.path, [], { ...ROLES, serves: servesOf(world) });
   assert.equal((await rig.call("promotion.plan", { input: wish })).code, "router_not_configured");
+  const named = async (changed: typeof evidence) => {
+    const told = await rig.call("promotion.plan", { input: { ...wish, evidence: changed } });
+    return told.code;
+  };
+  const other = { ...evidence, document: evidence.document.replace("gpu-a", "gpu-b") };
+  assert.equal(await named(other), "evidence_tampered");
+  const text = `${JSON.stringify(JSON.parse(evidence.document), null, 1)}\n`;
+  const bytes = new TextEncoder().encode(text);
+  const spelled = { id: evidenceId(await sha256Of(bytes)), document: text };
+  assert.equal(await named(spelled), "evidence_invalid");
+  assert.equal(await named({ ...evidence, id: "ev-example" }), "input_invalid");
+  const bare: Partial<typeof wish> = { ...wish };
+  delete bare.evidence;
+  assert.equal((await rig.call("promotion.plan", { input: bare })).code, "input_invalid");
   world.axes = { runtime: "native", availability: "opportunistic" };
   assert.equal((await rig.call("promotion.plan", { input: wish })).code, "promotion_ineligible");
   const apply = { input: { ...wish, plan: "0".repeat(64) }, confirm: true };

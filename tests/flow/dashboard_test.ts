@@ -1,9 +1,18 @@
 import assert from "node:assert/strict";
+import { canonicalJson } from "../../lib/core/canonical_json.ts";
+import { sha256 } from "../../lib/host/digest.ts";
 import { type TempDir, tempDir } from "../../lib/testing/temp_dir.ts";
 import { type Dashboard, startDashboard } from "../../roles/operator/dashboard/dashboard.ts";
 import { POLICY } from "../../roles/operator/dashboard/guard.ts";
 import { READS } from "../../roles/operator/dashboard/reads.ts";
-import { fleetToml, json, type NodeScript, nodeWith, SimulatedNode } from "../fixtures/node.ts";
+import {
+  fleetToml,
+  json,
+  nodeHealth,
+  type NodeScript,
+  nodeWith,
+  SimulatedNode,
+} from "../fixtures/node.ts";
 import { operatorAt } from "../fixtures/operator_cli.ts";
 import { startAgentRig, TOKENS } from "../support/agent.ts";
 import { CANARY } from "../support/dispatch.ts";
@@ -40,9 +49,13 @@ const TALKS: NodeScript = nodeWith({
 async function start(
   dir: TempDir,
   hosts: readonly (readonly [id: string, port: number])[],
-  more: { readonly token?: (host: string) => string; readonly operatorTokens?: boolean } = {},
+  more: {
+    readonly token?: (host: string) => string;
+    readonly operatorTokens?: boolean;
+    readonly rereadMs?: number;
+  } = {},
 ): Promise<Dashboard & AsyncDisposable> {
-  const { token = (host) => `${host}-dashboard`, operatorTokens = false } = more;
+  const { token = (host) => `${host}-dashboard`, operatorTokens = false, rereadMs } = more;
   await Deno.writeTextFile(dir.at("topology.toml"), fleetToml(hosts));
   await Deno.mkdir(dir.at("tokens"), { recursive: true, mode: 0o700 });
   for (const [host] of hosts) {
@@ -52,6 +65,7 @@ async function start(
   const dashboard = await startDashboard(operatorAt(dir.at("home")), {
     ...{ topology: dir.at("topology.toml"), tokens: dir.at("tokens"), connectTimeout: 2, port: 0 },
     operatorTokens,
+    ...(rereadMs === undefined ? {} : { rereadMs }),
   }, (line) => troubles.push(line));
   assert.ok(dashboard.kind === "listening", JSON.stringify(dashboard));
   return Object.assign(dashboard, {
@@ -118,6 +132,25 @@ Deno.test("dashboard: nodes are asked for nothing but the table's reads", async 
   assert.ok(talks.posts.length >= 4);
   // What a node's catalogue does not have is not sent there.
   assert.ok(!liar.posts.some(({ path }) => path.endsWith("router.status")));
+});
+
+Deno.test("dashboard: what a node calls a mutation is not sent there, whatever the table says", async () => {
+  await using dir = await tempDir();
+  const operations = Object.keys(READS).map((name) => ({
+    ...{ name, effect: "mutate", deadline_ms: 1000 },
+  }));
+  const digest = sha256(canonicalJson(operations)).toHex();
+  await using node = new SimulatedNode("a", ({ path, headers }) => {
+    if (headers.get("authorization") === undefined) return null;
+    if (path === "/health") return json({ ...nodeHealth("a"), catalogue_digest: digest });
+    return path === "/v1/operations" ? json({ node: "a", digest, operations }) : null;
+  });
+  await using dashboard = await start(dir, [["a", node.port]]);
+  await until("it was asked", asked(dashboard));
+  assert.deepEqual(node.posts, []);
+  const { router, look } = dashboard.watch.views[0] ?? {};
+  assert.equal(look?.kind, "done");
+  assert.deepEqual(router?.kind === "unknown" ? router.code : router?.kind, "not_a_read");
 });
 
 Deno.test("dashboard: its reads are reads in a real agent's catalogue, and nothing else there", async () => {
@@ -258,4 +291,35 @@ Deno.test("dashboard: stopped and started again it knows nothing old, then what 
   assert.match(await textAt(again.url), /1 of 1 hosts asked/);
   // Asked once at start, it writes nothing down.
   assert.match(await Deno.readTextFile(dir.at("home/seen.json")), /0\.0\.9/);
+});
+
+Deno.test("dashboard: the topology changes under it, and breaks: the page follows, and says so", async () => {
+  await using dir = await tempDir();
+  await using one = new SimulatedNode("one");
+  await using two = new SimulatedNode("two");
+  await using dashboard = await start(dir, [["one", one.port]], { rereadMs: 20 });
+  await Deno.writeTextFile(dir.at("tokens/two-dashboard"), CANARY, { mode: 0o600 });
+  await until("the first was asked", asked(dashboard));
+  const file = dir.at("topology.toml");
+  await Deno.writeTextFile(file, fleetToml([["one", one.port], ["two", two.port]]));
+  await until(
+    "the second is there and asked",
+    () => Promise.resolve(dashboard.watch.viewOf("two")?.look?.kind === "done"),
+  );
+  assert.match(await textAt(dashboard.url), /2 answer/);
+  await Deno.writeTextFile(file, "schema = ");
+  await until(
+    "it is said",
+    async () => (await textAt(dashboard.url)).includes("The topology cannot be read"),
+  );
+  assert.match(await textAt(dashboard.url), /2 answer/, "what is known went with the file");
+  await Deno.writeTextFile(file, fleetToml([["two", two.port]]));
+  await until(
+    "the first is gone",
+    () =>
+      Promise.resolve(dashboard.watch.viewOf("one") === null && dashboard.watch.problem === null),
+  );
+  const gone = await fetch(`${dashboard.url}host/one`);
+  await gone.body?.cancel();
+  assert.equal(gone.status, 404);
 });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { writeEvidence } from "../../lib/evidence/evidence.ts";
+import { sampleEvidence } from "../../lib/testing/evidence_samples.ts";
 import type { ServeHands } from "../../lib/serves/machines/ports.ts";
 import { FakeDisk } from "../../lib/testing/fake_disk.ts";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
@@ -132,10 +134,11 @@ Deno.test("promote and config: without a router, refused in the plan and nothing
   await withOperator(async (operator, { host }) => {
     const file = operator.rig.folder.at("router.toml");
     await Deno.writeTextFile(file, "schema = 1\n");
+    const { words: named } = await kept(operator);
     for (
       const words of [
-        `promote plan llm.primary --config ${file}`,
-        `promote apply llm.primary --config ${file} --plan ${"0".repeat(64)} --confirm`,
+        `promote plan llm.primary --config ${file} ${named}`,
+        `promote apply llm.primary --config ${file} ${named} --plan ${"0".repeat(64)} --confirm`,
         `config install ${file} --confirm`,
         `config restore --confirm`,
       ]
@@ -144,12 +147,14 @@ Deno.test("promote and config: without a router, refused in the plan and nothing
       assert.deepEqual([code, out], [1, ""], words);
       assert.match(err, /^gpu-a: router_[a-z_]+: [^]*gpu-a: refused\n$/, words);
     }
-    const absent = await operator.run(`promote plan llm.primary --config /none.toml ${HERE}`);
+    const absent = await operator.run(
+      `promote plan llm.primary --config /none.toml ${named} ${HERE}`,
+    );
     assert.deepEqual([absent.code, absent.err.split(":")[0]], [2, "file_absent"]);
     await Deno.writeFile(file, new Uint8Array([0xff, 0xfe]));
     const binary = await operator.run(`config install ${file} ${HERE}`);
     assert.deepEqual([binary.code, binary.err.split(":")[0]], [2, "file_unreadable"]);
-    const short = await operator.run(`promote apply a --config ${file} --plan 0f ${HERE}`);
+    const short = await operator.run(`promote apply a --config ${file} ${named} --plan 0f ${HERE}`);
     assert.equal(short.code, 2);
     assert.deepEqual(host.happened, []);
   });
@@ -171,7 +176,8 @@ Deno.test("promote: what is sent is what was asked for, and a stale plan is told
   await using operator = await ServesOperator.over([["gpu-a", `http://127.0.0.1:${node.port}`]]);
   const file = operator.rig.folder.at("router.next.toml");
   await Deno.writeTextFile(file, "schema = 1 # next\n");
-  const words = `llm.primary --config ${file} --drain 300`;
+  const { words: named, evidence } = await kept(operator);
+  const words = `llm.primary --config ${file} ${named} --drain 300`;
   const planned = await operator.run(`promote plan ${words} ${HERE}`);
   assert.equal(planned.code, 0, planned.err);
   assert.match(planned.out, /^closed +primary\nwritten +router.toml, and the router restarts\n/m);
@@ -181,7 +187,8 @@ Deno.test("promote: what is sent is what was asked for, and a stale plan is told
   assert.match(applied.err, /plan_stale/);
   const asked = node.posts.filter(({ path }) => path.includes("promotion."))
     .map(({ path, body }) => ({ name: path.split("/").at(-1), ...JSON.parse(body) }));
-  const input = { alias: "llm.primary", config: "schema = 1 # next\n", drain_seconds: 300 };
+  const config = "schema = 1 # next\n";
+  const input = { alias: "llm.primary", config, evidence, drain_seconds: 300 };
   assert.deepEqual(asked, [
     { name: "promotion.plan", input, dry_run: false, confirm: false },
     {
@@ -194,3 +201,31 @@ Deno.test("promote: what is sent is what was asked for, and a stale plan is told
     },
   ]);
 });
+
+Deno.test("promote: without evidence that is kept and whole, nothing is sent", async () => {
+  await using node = new SimulatedNode("gpu-a");
+  await using operator = await ServesOperator.over([["gpu-a", `http://127.0.0.1:${node.port}`]]);
+  const file = operator.rig.folder.at("router.next.toml");
+  await Deno.writeTextFile(file, "schema = 1\n");
+  const plan = `promote plan llm.primary --config ${file} ${HERE}`;
+  const unnamed = await operator.run(plan);
+  assert.deepEqual([unnamed.code, /--evidence/.test(unnamed.err)], [2, true]);
+  const absent = await operator.run(`${plan} --evidence ev-0f1e`);
+  assert.deepEqual([absent.code, absent.err.split(":")[0]], [1, "evidence_absent"]);
+  const { words, path } = await kept(operator);
+  await Deno.writeTextFile(path, (await Deno.readTextFile(path)).replace("gpu-a", "gpu-b"));
+  const tampered = await operator.run(`${plan} ${words}`);
+  assert.equal(tampered.code, 2);
+  assert.match(tampered.err, /evidence_tampered/);
+  assert.deepEqual(node.posts, []);
+});
+
+/** Evidence in the operator's home, as words of a command and as it is sent. */
+async function kept({ rig }: ServesOperator) {
+  const { id, bytes, digest } = await writeEvidence(sampleEvidence());
+  await Deno.mkdir(rig.folder.at("home/evidence"), { recursive: true });
+  const path = rig.folder.at(`home/evidence/${digest}.json`);
+  await Deno.writeFile(path, bytes);
+  const document = new TextDecoder().decode(bytes);
+  return { words: `--evidence ${id.slice(0, 12)}`, evidence: { id, document }, path };
+}

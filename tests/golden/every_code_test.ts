@@ -27,6 +27,8 @@ const UNIONS = [
 const STAYS_INSIDE: Readonly<Record<string, string>> = {
   aborted: "whoever aborts knows why and says that",
   append_file_unavailable: "the one who opens the file says which file, with a code of its own",
+  certificate_unseen: "doctor says that it is unknown when the certificate ends",
+  space_unknown: "doctor says that it is unknown how much space is left",
   body_failed: "the request's own body broke: told as the client's end or as interrupted",
   closed_before_head: "told as upstream_closed, or as a broken answer by dispatch",
   connect_local: "told as connect_impossible",
@@ -44,6 +46,11 @@ const NO_CODES: ReadonlySet<string> = new Set([
   ...["topology_fingerprint", "expected_node", "operation_id", "waiting_for_host"], // fields, a step
   ...["model_free", "reserved_for_other"], // reasons, told in a sentence
   "rollback_started", // a phase
+  // Checks of doctor, whose guide has a row for each.
+  ...["live_set", "live_paths", "secret_files", "known_host", "disk_space", "token_ends"],
+  ...["target_lost", "other"], // how a benchmark ended; the count of what is not named
+  ...["compared_share_min", "exact_share_min", "similarity_min", "logprob_mean_max"], // thresholds
+  ...["decisive_nats", "decisive_share_max", "refusals_share_max"],
 ]);
 
 /** Names of metrics begin so. */

@@ -161,3 +161,40 @@ Deno.test("units: systemd's run the agent with nothing it does not need", async 
     assert.ok(lines.some((line) => /^ExecStartPre=\S+ check \S*\.toml$/.test(line)), path);
   }
 });
+
+Deno.test("units: the operator's report runs one read-only command with nothing it does not need", async () => {
+  const lines = (await textOf("fleet/units/systemd/anvil-operator-report.service")).split("\n");
+  for (
+    const line of [
+      ...["NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes", "PrivateDevices=yes"],
+      ...["CapabilityBoundingSet=", "User=anvil-operator", "Type=oneshot"],
+    ]
+  ) assert.ok(lines.includes(line), line);
+  const start = lines.filter((line) => line.startsWith("ExecStart="));
+  assert.match(
+    start.join(),
+    /^ExecStart=\/usr\/bin\/anvil-operator fleet report --out \S+ --keep \d+$/,
+  );
+  const plist = await textOf("fleet/units/launchd/org.anvil.operator-report.plist");
+  assert.deepEqual(openElements(plist), []);
+  assert.match(plist, /<key>Disabled<\/key>\s*<true\/>/);
+  const words = [...plist.matchAll(/<string>([^<]*)<\/string>/g)].map((one) => one[1]);
+  assert.ok(words.join(" ").includes("anvil-operator fleet report --out"));
+});
+
+Deno.test("units: a system call that is not granted is refused; nobody is killed for asking", async () => {
+  let filtered = 0;
+  for (const folder of ["fleet/units/systemd", "fleet/units/systemd/user"]) {
+    for await (
+      const { name, isFile } of Deno.readDir(new URL(`../../${folder}`, import.meta.url))
+    ) {
+      if (!isFile) continue;
+      const lines = (await textOf(`${folder}/${name}`)).split("\n");
+      if (!lines.some((line) => line.startsWith("SystemCallFilter="))) continue;
+      filtered++;
+      // The runtime asks for memory protection keys at its start, and does without.
+      assert.ok(lines.includes("SystemCallErrorNumber=EPERM"), name);
+    }
+  }
+  assert.ok(filtered >= 5, `${filtered} units`);
+});

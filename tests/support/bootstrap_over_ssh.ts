@@ -13,6 +13,7 @@ import { archiveOf, bundleOf } from "../../lib/testing/bundle_rig.ts";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
 import { NAME, operatorApp } from "../../roles/operator/app.ts";
 import { operatorAt } from "../fixtures/operator_cli.ts";
+import { type NodeReply, problem } from "../fixtures/node.ts";
 import { freePort } from "./free_port.ts";
 import { startSshd } from "./sshd_rig.ts";
 
@@ -103,7 +104,14 @@ export async function startHost(script: string, name = "machine", token = TOKEN)
         const headers = { "x-anvil-node": agentSays.node };
         if (new URL(url).pathname === "/livez") return new Response(null, { headers });
         if (agentSays.status !== null) {
-          return Response.json({ ok: false }, { headers, status: agentSays.status });
+          const { kind: _, body, ...rest } = problem(
+            agentSays.status,
+            agentSays.status === 401 ? "token_unknown" : "scope_missing",
+          ) as Extract<
+            NodeReply,
+            { kind: "answer" }
+          >;
+          return new Response(body, { ...rest, headers: { ...rest.headers, ...headers } });
         }
         const build_digest = agentSays.build ?? (await running() ?? "0").repeat(64);
         const health = { node: "n1", version: "0.1.0", build_digest, protocol: 1 };

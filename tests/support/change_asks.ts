@@ -8,6 +8,7 @@ import type { ChangeEnd, Conductor } from "../../lib/serves/machines/conductor.t
 import { planEnter, planLeave } from "../../lib/serves/machines/mode.ts";
 import { planPromotion } from "../../lib/serves/machines/promotion.ts";
 import { type SurveyPorts, takeSurvey } from "../../lib/serves/machines/survey.ts";
+import { measured } from "./change_evidence.ts";
 import { type ChangePorts, routerText } from "./change_texts.ts";
 
 /** What is asked for; `demote` is the promotion of what was there before. */
@@ -31,7 +32,11 @@ export async function beginChange(
         if (seen.kind === "refused") return seen;
         const drainSeconds = 10;
         if (config !== null) {
-          const wish = { alias: "llm.primary", config, drainSeconds };
+          const name = what === "promote" ? "chat-next" : "chat";
+          const serve = survey.facts.serves.find((one) => one.name === name);
+          if (serve === undefined) throw new Error(`no serve ${name}`);
+          const evidence = await measured(survey.facts.node, serve);
+          const wish = { alias: "llm.primary", config, evidence, drainSeconds };
           return await planPromotion(seen, wish, survey, signal);
         }
         return what === "enter"

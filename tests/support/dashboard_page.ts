@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import type { Clock } from "../../lib/core/clock.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { serveBounded } from "../../lib/host/serve_bounded.ts";
 import type { FleetWatch } from "../../roles/operator/dashboard/fleet_watch.ts";
@@ -22,9 +23,13 @@ export interface ServedPage extends AsyncDisposable {
   readonly troubles: readonly unknown[];
 }
 
-/** Serves `watch`; `port` 0 takes a free one. */
-export function servePage(watch: FleetWatch, port = 0, freshMs = 600_000): ServedPage {
-  const clock = systemClock;
+/** Serves `watch`; `port` 0 takes a free one. `clock` is what the stream waits by. */
+export function servePage(
+  watch: FleetWatch,
+  port = 0,
+  clock: Clock = systemClock,
+): ServedPage {
+  const freshMs = 600_000;
   const troubles: unknown[] = [];
   const source = { clock, watch, matrix: matrixCache(watch, clock), freshMs: () => freshMs };
   const updates = new Updates({ ...source, onReader: () => () => {} });

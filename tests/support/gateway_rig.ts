@@ -11,7 +11,8 @@ import { fleetToml } from "../fixtures/node.ts";
 import { agentClientsToml, TOKENS } from "./agent.ts";
 import { AgentProcess } from "./agent_process.ts";
 import { type Rig, withRig } from "./change_host.ts";
-import { type Finished, roleWords, runRole } from "./role_process.ts";
+import { freePort } from "./free_port.ts";
+import { type Finished, type Role, roleWords, runRole } from "./role_process.ts";
 
 /** A host, its gateway, and what both are asked with. */
 export interface GatewayRig {
@@ -31,16 +32,29 @@ export interface GatewayRig {
   readonly startAgent: () => Promise<AgentProcess>;
 }
 
-/** Runs `run` on a host whose reviewed router.toml is what it runs with. */
-export async function withGateway(run: (rig: GatewayRig) => Promise<void>): Promise<void> {
+/**
+ * Runs `run` on a host whose reviewed router.toml is what it runs with. `adopter` is the folder of an
+ * adopter that its agent asks.
+ */
+export async function withGateway(
+  run: (rig: GatewayRig) => Promise<void>,
+  adopter: string | null = null,
+): Promise<void> {
   await withRig(async (host) => {
     const { folder, ports, control } = host.place;
     const bin = `${folder}/bin`;
     await Deno.mkdir(bin);
     await Deno.mkdir(`${folder}/agent-state`);
     await script(`${bin}/systemctl`, restartScript(control));
-    await script(`${bin}/anvil-router`, await routerScript(folder));
-    await Deno.writeTextFile(`${folder}/agent.toml`, agentToml(ports.admin));
+    await script(`${bin}/anvil-router`, await roleScript("router", folder));
+    const listen = freePort();
+    let toml = agentToml(ports.admin, listen);
+    if (adopter !== null) {
+      await script(`${bin}/anvil-adopter`, await roleScript("adopter", adopter));
+      toml += `[adopter]\nconfig = "${adopter}/adopter.toml"\noutside = []\n` +
+        `program = ["${bin}/anvil-adopter"]\n`;
+    }
+    await Deno.writeTextFile(`${folder}/agent.toml`, toml);
     await Deno.writeTextFile(`${folder}/agent-clients.toml`, agentClientsToml(), { mode: 0o600 });
     const path = `${bin}:${Deno.env.get("PATH") ?? "/usr/bin:/bin"}`;
     const startAgent = () => AgentProcess.start(folder, [], { PATH: path });
@@ -50,11 +64,11 @@ export async function withGateway(run: (rig: GatewayRig) => Promise<void>): Prom
     const home = `${gateway}/home`;
     const router = await Deno.readTextFile(`${folder}/router.toml`);
     await makeRepo(repo, {
-      "topology.toml": fleetToml([["gpu-a", Number(new URL(agent.url).port)]]),
+      "topology.toml": fleetToml([["gpu-a", listen]]),
       "hosts/gpu-a/router.toml": router,
     });
     const operator = (...args: readonly string[]) =>
-      runRole("operator", gateway, [...args, "--home", home]);
+      runRole("operator", gateway, [...args, "--home", home], PATIENCE_MS);
     const materialize = async (rev: string) => {
       const made = await operator("home", "materialize", "--repo", repo, "--rev", rev);
       assert.equal(made.code, 0, made.stderr);
@@ -66,11 +80,14 @@ export async function withGateway(run: (rig: GatewayRig) => Promise<void>): Prom
   });
 }
 
-function agentToml(admin: number): string {
+/** A restart of a router drains and probes; a machine may be busy. */
+export const PATIENCE_MS = 120_000;
+
+function agentToml(admin: number, listen: number): string {
   return `schema = 1
 node = "gpu-a"
 roles = ["router"]
-listen = "127.0.0.1:0"
+listen = "127.0.0.1:${listen}"
 state = "agent-state"
 [auth]
 clients = "agent-clients.toml"
@@ -88,15 +105,14 @@ function restartScript(control: string): string {
   return `#!/bin/sh\n[ "$1" = restart ] || exit 1\nexec curl -fsS --max-time 60 ${control}/restart\n`;
 }
 
-/** The installed router, with the permissions of its task. */
-async function routerScript(folder: string): Promise<string> {
-  const words = (await roleWords("router", folder)).map((word) => `'${word}'`).join(" ");
-  const env = ["HOME", "DENO_DIR"].flatMap((name) => {
-    const value = Deno.env.get(name);
-    return value === undefined ? [] : [`export ${name}='${value}'\n`];
-  });
-  return `#!/bin/sh\n${env.join("")}export DENO_NO_UPDATE_CHECK=1\n` +
-    `exec '${Deno.execPath()}' ${words} "$@"\n`;
+/** An installed role that works in `folder`, with the permissions of its task. */
+async function roleScript(role: Role, folder: string): Promise<string> {
+  const words = (await roleWords(role, folder)).map((word) => `'${word}'`).join(" ");
+  const home = Deno.env.get("HOME") ?? "/";
+  const cache = Deno.env.get("DENO_DIR") ?? `${home}/.cache/deno`;
+  return `#!/bin/sh\nexport HOME='${home}' DENO_DIR='${cache}' DENO_NO_UPDATE_CHECK=1\n` +
+    `export PATH=/usr/local/bin:/usr/bin:/bin\n` +
+    `cd '${folder}' && exec '${Deno.execPath()}' ${words} "$@"\n`;
 }
 
 async function script(path: string, text: string): Promise<void> {

@@ -72,10 +72,11 @@ export async function runRole(
   role: Role,
   folder: string,
   args: readonly string[],
+  mostMs = 20_000,
 ): Promise<Finished> {
   const command = await roleCommand(role, folder, args);
   await using child = command.spawn();
-  const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), mostMs);
   const { code, signal, stdout, stderr } = await child.output();
   clearTimeout(timer);
   const text = new TextDecoder();

@@ -61,6 +61,7 @@ export async function planInstall(
     kind,
     node,
     subject: "router.toml",
+    evidence: null,
     bound: { config: live.digest, manifest: null, topology },
     steps: [...steps],
     before: {},

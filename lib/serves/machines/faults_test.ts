@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { measured } from "../../../tests/support/change_evidence.ts";
 import { ChangeWorld, ROUTER, ROUTER_NEXT } from "../../../tests/support/change_world.ts";
 import { FakeDisk } from "../../testing/fake_disk.ts";
 import type { Refusal } from "../../core/refusal.ts";
@@ -35,7 +36,8 @@ async function promote(one: ChangeWorld, config = ROUTER_NEXT): Promise<Plan | R
   const { survey } = one.life();
   const seen = await takeSurvey(survey, signal);
   if (seen.kind === "refused") return seen;
-  const wish = { alias: "llm.primary", config, drainSeconds: 5 };
+  const evidence = await measured("gpu-a", one.serve("chat-next"));
+  const wish = { alias: "llm.primary", config, evidence, drainSeconds: 5 };
   return await planPromotion(seen, wish, survey, signal);
 }
 

@@ -9,7 +9,8 @@
  *
  * `replace` is stop, grant, start; `identity` is verify. A start of the agent in the middle
  * quiesces the tier again before anything else. Two digests of the same plan are equal; one that was
- * made from another manifest, topology, configuration or state of the serves is stale.
+ * made from another manifest, topology, configuration or state of the serves is stale. A promotion
+ * names the evidence it rests on, and so does its digest.
  *
  * @module
  */
@@ -19,6 +20,7 @@ import { INELIGIBLE, ineligible } from "../../topology/eligibility.ts";
 import { type Serve, servedModel } from "../manifest_shape.ts";
 import type { TierView } from "../tier_view.ts";
 import { installSteps, judge } from "./config_install.ts";
+import { evidenceNotes, type NamedEvidence, refuseEvidence } from "./promotion_evidence.ts";
 import { differences, readRouterText } from "./router_text.ts";
 import type { HostFacts, RouterPorts, Survey } from "./survey.ts";
 import { type PlanPorts, planSwap } from "./swap.ts";
@@ -29,6 +31,8 @@ export interface PromotionWish {
   readonly alias: string;
   /** The whole `router.toml` in which the alias means what it shall mean. */
   readonly config: string;
+  /** The measurement by which it is promoted, or why it could not be read. */
+  readonly evidence: NamedEvidence;
   readonly drainSeconds: number;
 }
 
@@ -64,6 +68,8 @@ export async function planPromotion(
   // Before anything is read: a host that may not promise is refused whatever is asked.
   const never = eligibility(facts, []);
   if (never !== null) return never;
+  const { evidence } = wish;
+  if ("kind" in evidence) return evidence;
   if (router === null || ports.router === null) {
     return refuse("router_not_configured", "this agent knows no router", "add `[router]`");
   }
@@ -95,6 +101,8 @@ export async function planPromotion(
   if ("kind" in serves) return serves;
   const no = eligibility(facts, serves);
   if (no !== null) return no;
+  const unproven = refuseEvidence(evidence, facts.node, serves);
+  if (unproven !== null) return unproven;
   const wanted = new Set(serves.map(({ name }) => name));
   const stillMeant = new Set(next.aliases.values());
   const leaves = (serve: Serve) =>
@@ -106,6 +114,7 @@ export async function planPromotion(
     {
       kind: "promote",
       subject: wish.alias,
+      evidence: evidence.id,
       stops: facts.serves.filter(leaves).map(({ name }) => name),
       starts: [...wanted],
       drainSeconds: wish.drainSeconds,
@@ -118,6 +127,7 @@ export async function planPromotion(
           : `${wish.alias}: tier ${oldTier} (${old.tiers.get(oldTier)?.servedModel}) becomes ` +
             `tier ${tier.id} (${tier.servedModel})`,
         ...(sharing.length > 0 ? [`the same tier is meant by ${sharing.join(", ")}`] : []),
+        ...evidenceNotes(evidence),
       ],
     },
     ports,

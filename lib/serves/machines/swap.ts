@@ -20,6 +20,8 @@ import type { Kind, Plan } from "./transaction.ts";
 export interface SwapWish {
   readonly kind: Kind;
   readonly subject: string;
+  /** What a promotion rests on. */
+  readonly evidence?: string;
   readonly stops: readonly string[];
   readonly starts: readonly string[];
   readonly drainSeconds: number;
@@ -100,6 +102,7 @@ export async function planSwap(
     kind: wish.kind,
     node: facts.node,
     subject: wish.subject,
+    evidence: wish.evidence ?? null,
     bound: boundTo(survey),
     steps: touched.size === 0 && wish.middle.length === 0 ? [] : steps,
     before: Object.fromEntries([...tiers].toSorted().map((tier) => [tier, within(before, tier)])),

@@ -40,6 +40,8 @@ export const planShape = z.strictObject({
   node: text,
   /** The mode, the alias, or `router.toml`. */
   subject: text,
+  /** Of a promotion: the measurement it rests on, as `ev-…`. Null: it is no promotion, or of an earlier version. */
+  evidence: text.nullable().default(null),
   /** What the plan was made from; it is refused once any of it has changed. */
   bound: z.strictObject({ config: digest, manifest: digest, topology: digest }),
   steps: z.array(stepShape).max(4096),

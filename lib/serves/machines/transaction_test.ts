@@ -33,6 +33,7 @@ const PLAN: Plan = {
   kind: "promote",
   node: "gpu-a",
   subject: "llm.primary",
+  evidence: null,
   bound: { config: A, manifest: null, topology: null },
   steps: [...STEPS],
   before: { primary: ["old"] },

@@ -1,24 +1,23 @@
 /** `anvil-adopter check|schema`. @module */
 
 import { buildCommand } from "@stricli/core";
-import { z } from "zod";
+import { schemaTextOf } from "../../../lib/document/schema_text.ts";
 import { summaryShape } from "../../../lib/adoption/status.ts";
 import {
   printEnvelope,
   type ProgramContext,
   reportProblems,
 } from "../../../lib/terminal/program.ts";
+import { schemaCommandOf } from "../../../lib/terminal/schema_command.ts";
 import { configShape } from "../config.ts";
 import { loadConfig } from "../config_file.ts";
 import { VERB_FLAGS, type VerbFlags } from "./verb.ts";
 
 const SHAPES = { adopter: configShape, summary: summaryShape } as const;
-const SHAPE_NAMES = ["adopter", "summary"] as const;
 
 /** The JSON Schema of one of the adopter's files, as text. */
 export function schemaText(of: keyof typeof SHAPES): string {
-  const schema = z.toJSONSchema(SHAPES[of], { io: "input", target: "draft-2020-12" });
-  return `${JSON.stringify(schema, null, 2)}\n`;
+  return schemaTextOf(SHAPES[of]);
 }
 
 /** Validates a configuration; touches nothing. */
@@ -45,26 +44,10 @@ export const checkCommand = buildCommand<VerbFlags, [], ProgramContext>({
 });
 
 /** Prints a JSON Schema. */
-export const schemaCommand = buildCommand<
-  { readonly of: (typeof SHAPE_NAMES)[number] },
-  [],
-  ProgramContext
->({
-  parameters: {
-    flags: {
-      of: {
-        kind: "enum",
-        values: SHAPE_NAMES,
-        brief: "Which: adopter.toml or the summary",
-        default: "adopter",
-      },
-    },
-  },
-  docs: {
-    brief: "Print the JSON Schema of adopter.toml, or of the summary",
-    fullDescription: "Example:\n  anvil-adopter schema > adopter.schema.json",
-  },
-  func({ of }) {
-    this.terminal.out(schemaText(of));
-  },
+export const schemaCommand = schemaCommandOf({
+  program: "anvil-adopter",
+  names: ["adopter", "summary"],
+  which: "Which: adopter.toml or the summary",
+  brief: "Print the JSON Schema of adopter.toml, or of the summary",
+  text: schemaText,
 });

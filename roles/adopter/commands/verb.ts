@@ -136,7 +136,7 @@ export function report(context: ProgramContext, outcome: Outcome, json: boolean)
   context.exit(exit);
   if (json) {
     const problems = exit === 0 ? [] : [{ path: "$", code, message: detail }];
-    printEnvelope(context, { ok: exit === 0, data: { code, detail, ...object(data) }, problems });
+    printEnvelope(context, { ok: exit === 0, data: { ...object(data), code, detail }, problems });
   } else context.terminal.out(`${code}${detail === "" ? "" : `: ${detail}`}\n`);
 }
 

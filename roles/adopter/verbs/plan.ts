@@ -45,7 +45,7 @@ export async function plan(adopter: Adopter): Promise<Outcome> {
     "",
     {
       admission: admission.kind,
-      code: "code" in admission ? admission.code : null,
+      admission_code: "code" in admission ? admission.code : null,
       staged: staged === null ? null : { path: staged.path, rev: staged.candidate.rev },
       offered: offered === null ? null : { id: offered.id, rev: offered.rev },
       missing_bytes: missing,

@@ -1,9 +1,8 @@
 /** `anvil-agent check FILE`. @module */
 
 import { buildCommand } from "@stricli/core";
-import type { Problem } from "../../../lib/core/problem.ts";
-import { RosterFile, textOf } from "../../../lib/credential/roster_file.ts";
-import { graceProblem, readGrace } from "../../../lib/document/grace.ts";
+import { RosterFile } from "../../../lib/credential/roster_file.ts";
+import { supervisorProblem } from "../../../lib/document/supervisor_problem.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
@@ -23,25 +22,7 @@ interface CheckFlags {
   readonly supervisor?: string;
 }
 
-/** No supervisor file is larger. */
-const MOST_SUPERVISOR_BYTES = 256 * 1024;
-
-/** What is wrong with the time a supervisor grants; null when nothing is. */
-async function supervisorProblem(path: string, drainSeconds: number): Promise<Problem | null> {
-  const problem = (code: string, message: string): Problem => ({ path: "$", code, message });
-  const read = await systemFiles.readBounded(path, MOST_SUPERVISOR_BYTES);
-  if (read.kind === "absent") return problem("file_absent", "there is no such file");
-  if (read.kind === "refused") return problem(read.code, read.detail);
-  const text = textOf(read.bytes);
-  if (text === null) return problem("not_utf8", "the file is not UTF-8 text");
-  const grace = readGrace(path, text);
-  const refusal = grace.kind === "refused"
-    ? grace
-    : graceProblem(grace, drainSeconds, { program: "agent", work: "operations" });
-  return refusal === null
-    ? null
-    : problem(refusal.code, `${refusal.detail}; ${refusal.nextStep ?? "mend the file"}`);
-}
+const AGENT = { program: "agent", work: "operations" } as const;
 
 /** Validates a configuration and the clients file it names; starts nothing. */
 export const checkCommand = buildCommand<CheckFlags, [string], ProgramContext>({
@@ -86,7 +67,12 @@ export const checkCommand = buildCommand<CheckFlags, [string], ProgramContext>({
       }
     }
     if (supervisor !== undefined) {
-      const found = await supervisorProblem(supervisor, limits.drain_seconds);
+      const found = await supervisorProblem(
+        systemFiles,
+        supervisor,
+        limits.drain_seconds,
+        AGENT,
+      );
       if (found !== null) return reportProblems(this, supervisor, [found], json);
     }
     if (json) printEnvelope(this, { ok: true, data: { node, roles }, problems: [] });

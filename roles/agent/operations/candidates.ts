@@ -88,7 +88,9 @@ function stageOperation(adopter: AdopterProgram): Operation {
     run: async (_plan, context) => {
       const offer = await acted(adopter, ["offer"], context, { deadlineMs: STAGE_MS });
       if (offer.kind !== "ok") return offer;
-      return await acted(adopter, ["stage"], context, { deadlineMs: STAGE_MS });
+      const stage = await acted(adopter, ["stage"], context, { deadlineMs: STAGE_MS });
+      // Nothing is there to stage: whether the publisher has none or was silent, the offer knows.
+      return stage.kind === "ok" && stage.value.code === "no_candidate" ? offer : stage;
     },
   });
 }

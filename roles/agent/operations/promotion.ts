@@ -5,6 +5,10 @@
  */
 
 import { z } from "zod";
+import { refuse } from "../../../lib/core/refusal.ts";
+import { digestOfId, EVIDENCE_ID_PATTERN, readEvidence } from "../../../lib/evidence/evidence.ts";
+import { MOST_EVIDENCE_BYTES } from "../../../lib/evidence/evidence_shape.ts";
+import type { NamedEvidence } from "../../../lib/serves/machines/promotion_evidence.ts";
 import { planPromotion } from "../../../lib/serves/machines/promotion.ts";
 import { defineMutation, defineRead, type Operation } from "../../../lib/operation/operation.ts";
 import {
@@ -31,6 +35,10 @@ const wishShape = z.strictObject({
   config: z.string().min(1).max(900_000).describe(
     "The whole router.toml in which the alias means what it shall mean.",
   ),
+  evidence: z.strictObject({
+    id: z.string().regex(EVIDENCE_ID_PATTERN, "expected the name of evidence, as ev-…"),
+    document: z.string().min(1).max(MOST_EVIDENCE_BYTES).describe("The document, as it is kept."),
+  }).describe("The measurement by which it is promoted: of that model, on this host."),
   drain_seconds: drainShape,
 });
 
@@ -110,11 +118,27 @@ export function promotionOperations(parts: ChangeParts): Operation[] {
 }
 
 function promoting(wish: z.infer<typeof wishShape>): Planner {
-  const { alias, config, drain_seconds } = wish;
-  return surveyed((seen, ports, signal) =>
-    planPromotion(seen, { alias, config, drainSeconds: drain_seconds }, ports, signal)
-  );
+  const { alias, config, drain_seconds: drainSeconds } = wish;
+  return surveyed(async (seen, ports, signal) => {
+    const evidence = await evidenceOf(wish);
+    return await planPromotion(seen, { alias, config, evidence, drainSeconds }, ports, signal);
+  });
 }
+
+/** The document that is named, by its digest: one that is anything else is not it. */
+async function evidenceOf(
+  { evidence: { id, document } }: z.infer<typeof wishShape>,
+): Promise<NamedEvidence> {
+  const bytes = new TextEncoder().encode(document);
+  const read = await readEvidence(bytes, digestOfId(id) ?? "");
+  if (read.kind === "ok") return read.model;
+  const [first] = read.problems;
+  return first?.code === "evidence_tampered"
+    ? refuse("evidence_tampered", `the document is not ${id}`, FETCH)
+    : refuse("evidence_invalid", `${first?.path}: ${first?.code}: ${first?.message}`, FETCH);
+}
+
+const FETCH = "fetch it again from this host: `anvil-operator evidence fetch`";
 
 /** Ending a change by hand is what was asked for, so it is no failure. */
 function given(end: Parameters<typeof ended>[0]): ReturnType<typeof ended> {

@@ -7,6 +7,7 @@
 import { z } from "zod";
 import { refuse } from "../../../lib/core/refusal.ts";
 import type { Audit } from "../../../lib/operation/audit.ts";
+import { ACTIONS } from "../../../lib/operation/authorize.ts";
 import type { Ledger } from "../../../lib/operation/ledger.ts";
 import {
   defineMutation,
@@ -36,12 +37,17 @@ export function recordOperations(parts: RecordParts): Operation[] {
       effect: "read",
       roles: null,
       deadlineMs: 5000,
-      input: z.strictObject({ most }),
+      input: z.strictObject({
+        most,
+        actions: z.array(z.enum(ACTIONS)).min(1).max(ACTIONS.length).optional().describe(
+          "Records of these only; without it all.",
+        ),
+      }),
       output: z.strictObject({ records: z.array(jsonShape) }),
       run: (input) =>
         Promise.resolve({
           kind: "ok" as const,
-          value: { records: [...parts.audit.tail(input.most)] },
+          value: { records: [...parts.audit.tail(input.most, input.actions ?? null)] },
         }),
     }),
     defineRead({

@@ -19,8 +19,8 @@ export type AgentSeen =
   | { readonly kind: "absent" }
   /** It does not know the token, or gives it no such scope. */
   | { readonly kind: "rejects" }
-  /** Another node, another build, or nobody knows. */
-  | { readonly kind: "uncertain" };
+  /** Another node, another process, or nobody knows; `why` is the code of what was seen. */
+  | { readonly kind: "uncertain"; readonly why?: string };
 
 /** What looking at an agent needs. */
 export interface LookPorts {
@@ -88,8 +88,10 @@ export function refuseAgent(seen: AgentSeen): Refusal<BootstrapCode> | null {
     case "uncertain":
       return refuse(
         "precondition_failed",
-        "what answers there is no proof that the agent is down",
-        "look at what listens on the agent's port",
+        seen.why === undefined
+          ? "nothing proves that the agent is down"
+          : `nothing proves that the agent is down: looking at it gave ${seen.why}`,
+        "look at what listens on the agent's port, and whether this machine may connect there",
       );
   }
 }

@@ -242,5 +242,5 @@ export function seenIn(outcome: Outcome | null): AgentSeen {
   const { failure, notSent } = outcome;
   return notSent && failure !== null && SSH_AFTER[failure]
     ? { kind: "absent" }
-    : { kind: "uncertain" };
+    : { kind: "uncertain", why: outcome.code ?? outcome.kind };
 }

@@ -152,7 +152,8 @@ function applyCommand(operator: Operator) {
       const told = toldBefore(ask);
       if (told !== null) return reportApplied(this, told, flags.json);
       const reached = await reachHost(operator, flags);
-      if (reached.kind === "answering" && flags.operation !== undefined) {
+      // Only what was begun here can be settled: there is a receipt before anything is sent.
+      if (reached.kind === "answering" && kept !== null) {
         const ports = receiptPorts(operator, reached.folder);
         return reportApplied(this, await settleAnswering(ports, ask, reached.health), flags.json);
       }

@@ -13,7 +13,7 @@ import { DISPATCH_FLAGS, type DispatchFlags, targetFlag } from "../dispatch_flag
 import { expectedServes } from "../expected_serves.ts";
 import { runLooks } from "../look.ts";
 import type { Operator } from "../operator.ts";
-import { reportOutcomes } from "../outcome_report.ts";
+import { type Also, reportOutcomes } from "../outcome_report.ts";
 import { reportFailure } from "../report.ts";
 
 /** Says where an alias is served, by what, and who says so. */
@@ -43,40 +43,53 @@ export function capabilityCommand(operator: Operator) {
         "Examples:\n  anvil-operator capability\n  anvil-operator capability llm.primary\n" +
         "  anvil-operator capability llm.primary --target host:gpu-a --json",
     },
-    async func(flags, alias) {
-      const only = alias ?? null;
-      const ready = await prepareDispatch(operator, flags, flags.target);
-      if (ready.kind !== "ready") return reportFailure(this, ready, flags.json);
-      const { index } = ready;
-      const { home = operator.home ?? undefined } = flags;
-      const expected = flags.topology !== undefined || home === undefined
-        ? []
-        : await expectedServes(operator, home, index.fleet);
-      if ("kind" in expected) return reportFailure(this, expected, flags.json);
-      const { dispatched, kept } = await runLooks<HostTold>(this, operator, ready, flags, {
-        asksOf: () => CAPABILITY_ASKS,
-        followUpOf: () => proofsOf(only),
-        keep: (host, looked) => hostTold(host, index.hosts.get(host), looked),
-      });
-      const asked = new Set(ready.plan.hosts.map(({ host }) => host));
-      const matrix = capabilityMatrix({
-        index,
-        told: [...kept.values()],
-        expected: expected.filter(({ host }) => asked.has(host)),
-        only,
-      });
-      const [row] = matrix.rows;
-      const text = only === null || row === undefined
-        ? matrixText(matrix)
-        : capabilityText(row, matrix);
-      reportOutcomes(this, dispatched, {
-        ...flags,
-        show: () => "",
-        whole: () => ({ text, data: matrix as unknown as Json }),
-      });
-      if (only !== null && row?.verdict !== "served") this.exit(1);
+    func(flags, alias) {
+      return lookAtCapability(this, operator, flags, alias ?? null);
     },
   });
+}
+
+/** Asks every host of the target, once; of `only`, where one is named. */
+export async function lookAtCapability(
+  context: ProgramContext,
+  operator: Operator,
+  flags: DispatchFlags & { readonly target: Target },
+  only: string | null,
+  also: Also = () => {},
+): Promise<void> {
+  const ready = await prepareDispatch(operator, flags, flags.target);
+  if (ready.kind !== "ready") return reportFailure(context, ready, flags.json);
+  const { index } = ready;
+  const { home = operator.home ?? undefined } = flags;
+  const expected = flags.topology !== undefined || home === undefined
+    ? []
+    : await expectedServes(operator, home, index.fleet);
+  if ("kind" in expected) return reportFailure(context, expected, flags.json);
+  const { dispatched, kept } = await runLooks<HostTold>(context, operator, ready, flags, {
+    asksOf: () => CAPABILITY_ASKS,
+    followUpOf: () => proofsOf(only),
+    // What it said of itself stands in `agent` already.
+    outcomeOf: ({ proof }) => ({ ...proof, result: null }),
+    keep: (host, looked) => hostTold(host, index.hosts.get(host), looked),
+  });
+  const asked = new Set(ready.plan.hosts.map(({ host }) => host));
+  const matrix = capabilityMatrix({
+    index,
+    told: [...kept.values()],
+    expected: expected.filter(({ host }) => asked.has(host)),
+    only,
+  });
+  const [row] = matrix.rows;
+  const text = only === null || row === undefined
+    ? matrixText(matrix)
+    : capabilityText(row, matrix);
+  reportOutcomes(context, dispatched, {
+    ...flags,
+    also,
+    show: () => "",
+    whole: () => ({ text, data: matrix as unknown as Json }),
+  });
+  if (only !== null && row?.verdict !== "served") context.exit(1);
 }
 
 /** Aliases are free text; one that no router would take is a slip of the hand. */

@@ -1,114 +1,127 @@
-/** `anvil-operator doctor`: the first checks. @module */
+/** `anvil-operator doctor`: everything the operator stands on, and what to mend. @module */
 
 import { buildCommand } from "@stricli/core";
-import { verifyGeneration } from "../../../lib/home/generation.ts";
-import { git } from "../../../lib/home/git.ts";
-import { readHistory } from "../../../lib/home/history.ts";
-import { refuseGitTree } from "../../../lib/home/home_place.ts";
-import { liveTopology, openHome } from "../../../lib/home/open_home.ts";
+import { within } from "../../../lib/host/paths.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { table } from "../../../lib/terminal/table.ts";
-import { HOME_FLAG, JSON_FLAG } from "../flags.ts";
+import { prepareDispatch } from "../dispatch.ts";
+import { DISPATCH_FLAGS, type DispatchFlags } from "../dispatch_flags.ts";
+import { yes } from "../change_flags.ts";
+import { lookAtHome } from "../doctor/home.ts";
+import { exitOf, type Look, unknown } from "../doctor/look.ts";
+import {
+  lookAtCompletion,
+  lookAtDisk,
+  lookAtGit,
+  lookAtProgram,
+  lookAtSsh,
+} from "../doctor/machine.ts";
+import { lookAtNodes, lookAtPublishers, offline, unasked } from "../doctor/nodes.ts";
 import type { Operator } from "../operator.ts";
 import { reportData } from "../report.ts";
+import { harmless } from "../told.ts";
 
-/** What one look gave. Unknown is not pass. */
-type Look = {
-  readonly check: string;
-  readonly verdict: "pass" | "fail" | "unknown";
-  readonly observed: string;
-  readonly next: string | null;
-};
+interface DoctorFlags extends DispatchFlags {
+  readonly offline: boolean;
+  readonly repo?: string;
+  readonly rev: string;
+}
 
-/** How far a clock may be behind the last switch before it is said, in milliseconds. */
-const SKEW_MS = 60_000;
+const text = (brief: string, placeholder: string) =>
+  ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
 
 /** Looks at everything the operator stands on. */
 export function doctorCommand(operator: Operator) {
-  return buildCommand<{ home?: string; json: boolean }, [], ProgramContext>({
-    parameters: { flags: { home: HOME_FLAG, json: JSON_FLAG } },
+  return buildCommand<DoctorFlags, [], ProgramContext>({
+    parameters: {
+      flags: {
+        ...DISPATCH_FLAGS,
+        requireAll: yes("Exit 0 only when every check passes"),
+        offline: yes("Ask nobody: what needs the network is unknown"),
+        repo: text("The repository the home is materialized from", "REPO"),
+        rev: {
+          kind: "parsed",
+          parse: String,
+          default: "HEAD",
+          brief: "Its newest reviewed commit",
+          placeholder: "COMMIT",
+        },
+      },
+    },
     docs: {
       brief: "Look at what the operator stands on, and say what to mend",
       fullDescription:
-        "git, the place of the home, `current`, every byte of the live set, its topology, the history,\n" +
-        "the clock. Exits 1 when a check fails. An unknown is not a pass: it is printed, with why.",
+        "Programs, the place of the home and of this program, disk, every byte of the live set, its\n" +
+        "age, secrets and their modes, what was left half done; then agents, clocks, versions, ends of\n" +
+        "tokens and certificates, publishers. Exits 1 when a check fails. An unknown is not a pass: it\n" +
+        "is printed, with why; with --require-all it exits 1 as well.\n\n" +
+        "Example:\n  anvil-operator doctor --repo ~/fleet --rev main",
     },
-    async func({ home = operator.home ?? undefined, json }) {
-      const looks = [
-        await lookAtGit(operator),
-        ...(home === undefined
-          ? [look("home", "unknown", "no home is named", "name one with --home or ANVIL_HOME")]
-          : await lookAtHome(operator, home)),
-      ];
-      const failed = looks.some(({ verdict }) => verdict === "fail");
+    async func(flags) {
+      const looks = await lookAll(this, operator, flags);
       const text = () =>
-        table(
-          ["check", "verdict", "observed", "next"],
-          looks.map((one) => [one.check, one.verdict, one.observed, one.next ?? ""]),
-        );
-      reportData(this, looks, text, json, failed ? 1 : 0);
+        harmless(table(
+          ["check", "verdict", "at", "observed", "next"],
+          looks.map((one) => [
+            ...[one.check, one.verdict, one.subject, one.observed, one.next ?? ""],
+          ]),
+        ));
+      const data = looks.map((one) => ({ ...one }));
+      reportData(this, data, text, flags.json, exitOf(looks, flags.requireAll));
     },
   });
 }
 
-async function lookAtGit({ ports }: Operator): Promise<Look> {
-  const outcome = await git(ports, "/", ["--version"]);
-  if (outcome.kind === "exited" && outcome.code === 0) {
-    return look("git", "pass", new TextDecoder().decode(outcome.stdout).trim());
+async function lookAll(
+  context: ProgramContext,
+  operator: Operator,
+  flags: DoctorFlags,
+): Promise<readonly Look[]> {
+  const machine = [
+    await lookAtGit(operator),
+    await lookAtProgram(operator),
+    await lookAtCompletion(operator),
+  ];
+  const home = flags.home ?? operator.home;
+  if (home === null) {
+    const next = "name one with --home or ANVIL_HOME";
+    return [
+      ...machine,
+      ...await lookAtSsh(operator, null),
+      unknown("home", "", "no home is named", next),
+      ...unasked("no home is named", next),
+    ];
   }
-  return outcome.kind === "refused"
-    ? look("git", "fail", outcome.detail, outcome.nextStep)
-    : look("git", "unknown", "git does not tell its version");
-}
-
-async function lookAtHome({ ports }: Operator, home: string): Promise<readonly Look[]> {
-  const misplaced = await refuseGitTree(ports, home);
-  const place = misplaced === null ? look("home's place", "pass", "outside every git tree") : look(
-    "home's place",
-    misplaced.code === "home_in_git_tree" ? "fail" : "unknown",
-    misplaced.detail,
-    misplaced.nextStep,
-  );
-  if (misplaced !== null) return [place];
-  const live = await openHome(ports, home);
-  if (live.kind === "refused") {
-    const verdict = live.code === "home_empty" ? "unknown" : "fail";
-    return [place, look("live set", verdict, live.detail, live.nextStep)];
-  }
-  const { digest, at } = live.current;
-  const verified = await verifyGeneration(ports, home, digest);
-  const bytes = "kind" in verified
-    ? look("live set", "fail", verified.detail, verified.nextStep)
-    : verified.differences.length === 0
-    ? look(
-      "live set",
-      "pass",
-      `${digest.slice(0, 12)}, ${live.receipt.files.length} files as exported`,
-    )
-    : look("live set", "fail", `${verified.differences.length} files differ`, "see `home verify`");
-  const topology = await liveTopology(ports, home, live);
-  const history = await readHistory(ports, home);
-  const ahead = Date.parse(at) - ports.clock.now();
+  const store = flags.tokens ?? within(home, "tokens");
+  const others = [flags.ca, flags.topology].filter((path) => path !== undefined);
+  const found = await lookAtHome(operator, {
+    ...{ home, store, others, repo: flags.repo ?? null, rev: flags.rev },
+  });
   return [
-    place,
-    bytes,
-    "kind" in topology
-      ? look("topology", "fail", topology.detail, topology.nextStep)
-      : look("topology", "pass", `${Object.keys(topology.fleet.hosts).length} hosts`),
-    "kind" in history
-      ? look("history", "fail", history.detail, history.nextStep)
-      : look("history", "pass", `${history.length} switches`),
-    ahead > SKEW_MS
-      ? look(
-        "clock",
-        "fail",
-        `${Math.round(ahead / 1000)} s behind the last switch`,
-        "set the clock",
-      )
-      : look("clock", "pass", "not behind the last switch"),
+    ...machine,
+    ...await lookAtSsh(operator, found.fleet),
+    await lookAtDisk(operator, home),
+    ...found.looks,
+    ...await lookAtNetwork(context, operator, flags, { ...found, home }),
   ];
 }
 
-function look(check: string, verdict: Look["verdict"], observed: string, next?: string): Look {
-  return { check, verdict, observed, next: next ?? null };
+async function lookAtNetwork(
+  context: ProgramContext,
+  operator: Operator,
+  flags: DoctorFlags,
+  { home, live, fleet }: Omit<Awaited<ReturnType<typeof lookAtHome>>, "looks"> & {
+    readonly home: string;
+  },
+): Promise<readonly Look[]> {
+  if (flags.offline) return offline();
+  const ready = await prepareDispatch(operator, flags, { kind: "all" });
+  if (ready.kind !== "ready") {
+    const why = ready.kind === "refused" ? ready.detail : `${ready.file} is not valid`;
+    return unasked(why, "see the checks above");
+  }
+  const publishers = live === null || fleet === null
+    ? [unknown("publisher", "", "no set is live", "see the check `live_set`")]
+    : await lookAtPublishers(operator, flags, ready.authorities, { home, live, fleet });
+  return [...await lookAtNodes(context, operator, ready, flags), ...publishers];
 }

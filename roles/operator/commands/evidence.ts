@@ -15,7 +15,7 @@ import { evidenceText, listText, parityText } from "../evidence/text.ts";
 import type { Operator } from "../operator.ts";
 import { reportData, reportFailure } from "../report.ts";
 import { compareCommand, parityCommand } from "./evidence_compare.ts";
-import { addCommand, fetchCommand, publishCommand } from "./evidence_move.ts";
+import { addCommand, fetchCommand, publishCommand, signCommand } from "./evidence_move.ts";
 
 /** The commands on evidence. */
 export function evidenceRoutes(operator: Operator) {
@@ -27,6 +27,7 @@ export function evidenceRoutes(operator: Operator) {
       parity: parityCommand(operator),
       fetch: fetchCommand(operator),
       add: addCommand(operator),
+      sign: signCommand(operator),
       publish: publishCommand(operator),
       verify: verifyCommand(operator),
     },

@@ -12,7 +12,7 @@ import { parityChart } from "../../../lib/evidence/parity_chart.ts";
 import { DEFAULT_THRESHOLDS, type Thresholds } from "../../../lib/evidence/parity_shape.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { documentName, EVIDENCE_FLAGS, type EvidenceFlags } from "../evidence/flags.ts";
-import { findKept, keep, recordsOf, shelfOf, type Sound } from "../evidence/shelf.ts";
+import { findMeasured, keep, type Measured, recordsOf, shelfOf } from "../evidence/shelf.ts";
 import { comparisonText, parityText } from "../evidence/text.ts";
 import type { WrongFile } from "../fleet_source.ts";
 import type { Operator } from "../operator.ts";
@@ -161,8 +161,6 @@ function thresholdsOf(flags: ParityFlags): Thresholds {
   };
 }
 
-type Measured = Sound & { readonly document: { readonly kind: "evidence" } };
-
 async function bothOf(
   operator: Operator,
   flags: EvidenceFlags,
@@ -176,23 +174,12 @@ async function bothOf(
   const folder = shelfOf(operator, flags);
   if (typeof folder !== "string") return folder;
   const [a, b] = [
-    await findKept(operator, folder, left),
-    await findKept(operator, folder, right),
+    await findMeasured(operator, folder, left),
+    await findMeasured(operator, folder, right),
   ];
   if ("kind" in a) return a;
   if ("kind" in b) return b;
-  if (!isMeasured(a) || !isMeasured(b)) {
-    return refuse(
-      "evidence_is_parity",
-      "a parity is no measurement: it is made of two",
-      "name two of `evidence list` that are evidence",
-    );
-  }
   return { folder, left: a, right: b };
-}
-
-function isMeasured(kept: Sound): kept is Measured {
-  return kept.document.kind === "evidence";
 }
 
 function namedOf({ document }: Measured): Named<Evidence> {

@@ -1,11 +1,13 @@
 /** `anvil-operator evidence fetch|add|publish`. @module */
 
 import { buildCommand } from "@stricli/core";
+import type { SigningKey } from "../../../lib/adoption/envelope_sign.ts";
+import { MOST_KEY_BYTES, readKeyFile } from "../../../lib/adoption/key_file.ts";
 import type { Json } from "../../../lib/core/canonical_json.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import { MOST_DOCUMENT_BYTES, nameOf, readDocument } from "../../../lib/evidence/document.ts";
 import { MOST_RECORDS_BYTES, readRecords } from "../../../lib/evidence/record.ts";
-import { MOST_SIGNATURE_BYTES } from "../../../lib/evidence/signature.ts";
+import { MOST_SIGNATURE_BYTES, signEvidence } from "../../../lib/evidence/signature.ts";
 import { objectOf } from "../../../lib/dispatch/reply.ts";
 import type { Outcome } from "../../../lib/dispatch/outcome.ts";
 import { printEnvelope, type ProgramContext } from "../../../lib/terminal/program.ts";
@@ -14,7 +16,7 @@ import { DISPATCH_FLAGS, targetFlag } from "../dispatch_flags.ts";
 import { fetchEvidence } from "../evidence/fetch.ts";
 import {
   documentName,
-  EVIDENCE_FLAG,
+  EVIDENCE_DIR_FLAG,
   EVIDENCE_FLAGS,
   type EvidenceFlags,
 } from "../evidence/flags.ts";
@@ -27,7 +29,7 @@ import { reportData, reportFailure } from "../report.ts";
 import { harmless } from "../told.ts";
 
 interface FetchFlags extends TargetFlags {
-  readonly evidence?: string;
+  readonly evidenceDir?: string;
   readonly id: string;
 }
 
@@ -38,7 +40,7 @@ export function fetchCommand(operator: Operator) {
       flags: {
         ...DISPATCH_FLAGS,
         target: targetFlag(operator),
-        evidence: EVIDENCE_FLAG,
+        evidenceDir: EVIDENCE_DIR_FLAG,
         id: {
           kind: "parsed",
           parse: runId,
@@ -147,6 +149,72 @@ export function addCommand(operator: Operator) {
       reportData(this, { name, kept: kept === "kept" }, text, flags.json);
     },
   });
+}
+
+interface SignFlags extends EvidenceFlags {
+  readonly key: string;
+}
+
+/** `evidence sign`. */
+export function signCommand(operator: Operator) {
+  return buildCommand<SignFlags, [string], ProgramContext>({
+    parameters: {
+      flags: {
+        ...EVIDENCE_FLAGS,
+        key: {
+          kind: "parsed",
+          parse: String,
+          brief: "A key file, mode 0600, as `anvil-publisher keys init` makes it",
+          placeholder: "FILE",
+        },
+      },
+      positional: { kind: "tuple", parameters: [documentName(operator, "What to sign")] },
+    },
+    docs: {
+      brief: "Vouch for a document with a key; signatures of others stay",
+      fullDescription:
+        "The document and its name stay as they are: signatures stand beside it.\n\n" +
+        "Example:\n  anvil-operator evidence sign ev-0f1e2d3c --key keys/ed25519-….json",
+    },
+    async func(flags, name) {
+      const folder = shelfOf(operator, flags);
+      if (typeof folder !== "string") return reportFailure(this, folder, flags.json);
+      const kept = await findKept(operator, folder, name);
+      if ("kind" in kept) return reportFailure(this, kept, flags.json);
+      const key = await signingKey(operator, flags.key);
+      if ("kind" in key) return reportFailure(this, key, flags.json);
+      const signature = await signEvidence(kept.bytes, [key], kept.signature);
+      if ("kind" in signature) return reportFailure(this, signature, flags.json);
+      const { digest, bytes } = kept;
+      const put = await keep(operator, folder, { digest, bytes, signature });
+      if (typeof put !== "string") return reportFailure(this, put, flags.json);
+      const document = nameOf(kept.document);
+      const text = () => `${document} is signed by ${key.id}\n`;
+      reportData(this, { name: document, key: key.id }, text, flags.json);
+    },
+  });
+}
+
+async function signingKey({ ports }: Operator, path: string): Promise<SigningKey | Refusal> {
+  const privacy = await ports.files.checkPrivate(path);
+  if (privacy.kind === "absent") return refuse("file_absent", "--key: there is no such file");
+  if (privacy.kind !== "private") {
+    return refuse(
+      "key_not_private",
+      `--key: ${privacy.detail}`,
+      "chmod 600 it; if others read it, rotate",
+    );
+  }
+  const read = await ports.files.readBounded(path, MOST_KEY_BYTES);
+  const file = read.kind === "ok" ? await readKeyFile(read.bytes) : null;
+  if (file === null || file.key === null) {
+    return refuse(
+      "key_unusable",
+      file === null ? "--key: the file is no key" : "--key: this key is retired",
+      "see `anvil-publisher keys list`",
+    );
+  }
+  return { id: file.record.id, key: file.key };
 }
 
 const OF_OTHER = refuse(

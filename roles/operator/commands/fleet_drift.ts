@@ -16,7 +16,7 @@ import { driftAsks, driftFollowUp, hostDigests, withKeys } from "../drift_told.t
 import { noHome } from "../fleet_source.ts";
 import { runLooks } from "../look.ts";
 import type { Operator } from "../operator.ts";
-import { reportOutcomes } from "../outcome_report.ts";
+import { type Also, reportOutcomes } from "../outcome_report.ts";
 import { reportFailure } from "../report.ts";
 
 const { topology: _topology, ...FLAGS } = DISPATCH_FLAGS;
@@ -38,36 +38,49 @@ export function driftCommand(operator: Operator) {
         "Examples:\n  anvil-operator fleet drift\n" +
         "  anvil-operator fleet drift --target host:gpu-a --json",
     },
-    async func(flags) {
-      const ready = await prepareDispatch(operator, flags, flags.target);
-      if (ready.kind !== "ready") return reportFailure(this, ready, flags.json);
-      const wanted = await readExpected(operator, flags.home, ready);
-      if ("kind" in wanted) return reportFailure(this, wanted, flags.json);
-      const { digest, expectedOf } = wanted;
-      const { dispatched, kept } = await runLooks<HostDrift>(this, operator, ready, flags, {
-        asksOf: (host) => driftAsks(expectedOf(host)),
-        followUpOf: (host) => driftFollowUp(expectedOf(host)),
-        keep: (host, looked) => {
-          const expected = expectedOf(host);
-          wanted.forget(host);
-          if (looked === null || looked.proof.kind !== "done") {
-            const { code = null, kind = "interrupted", detail = "ended before" } = looked?.proof ??
-              {};
-            return { host, items: [], failed: { code: code ?? kind, detail } };
-          }
-          const items = hostDrift(expected, hostDigests(looked), ready.plan.fingerprint);
-          return { host, items: withKeys(items, expected, looked), failed: null };
-        },
-      });
-      const hosts = ready.plan.hosts.flatMap(({ host }) => kept.get(host) ?? []);
-      reportOutcomes(this, dispatched, {
-        ...flags,
-        show: () => "",
-        whole: () => ({ text: driftText(hosts, digest), data: driftData(hosts) }),
-      });
-      if (hosts.some((host) => verdictOf(host) !== "identical")) this.exit(1);
+    func(flags) {
+      return lookAtDrift(this, operator, flags);
     },
   });
+}
+
+/** Compares every host of the target, once. */
+export async function lookAtDrift(
+  context: ProgramContext,
+  operator: Operator,
+  flags: DriftFlags,
+  also: Also = () => {},
+): Promise<void> {
+  const ready = await prepareDispatch(operator, flags, flags.target);
+  if (ready.kind !== "ready") return reportFailure(context, ready, flags.json);
+  const wanted = await readExpected(operator, flags.home, ready);
+  if ("kind" in wanted) return reportFailure(context, wanted, flags.json);
+  const { digest, expectedOf } = wanted;
+  const { dispatched, kept } = await runLooks<HostDrift>(context, operator, ready, flags, {
+    asksOf: (host) => driftAsks(expectedOf(host)),
+    followUpOf: (host) => driftFollowUp(expectedOf(host)),
+    // What it said of itself stands in `agent` already.
+    outcomeOf: ({ proof }) => ({ ...proof, result: null }),
+    keep: (host, looked) => {
+      const expected = expectedOf(host);
+      wanted.forget(host);
+      if (looked === null || looked.proof.kind !== "done") {
+        const { code = null, kind = "interrupted", detail = "ended before" } = looked?.proof ??
+          {};
+        return { host, items: [], failed: { code: code ?? kind, detail } };
+      }
+      const items = hostDrift(expected, hostDigests(looked), ready.plan.fingerprint);
+      return { host, items: withKeys(items, expected, looked), failed: null };
+    },
+  });
+  const hosts = ready.plan.hosts.flatMap(({ host }) => kept.get(host) ?? []);
+  reportOutcomes(context, dispatched, {
+    ...flags,
+    also,
+    show: () => "",
+    whole: () => ({ text: driftText(hosts, digest), data: driftData(hosts) }),
+  });
+  if (hosts.some((host) => verdictOf(host) !== "identical")) context.exit(1);
 }
 
 interface Wanted {

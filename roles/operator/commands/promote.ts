@@ -1,6 +1,8 @@
 /** `anvil-operator promote ...`. @module */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
+import type { Refusal } from "../../../lib/core/refusal.ts";
+import { nameOf } from "../../../lib/evidence/document.ts";
 import { type ProgramContext, reportRefusal } from "../../../lib/terminal/program.ts";
 import {
   type DestructiveFlags,
@@ -11,10 +13,14 @@ import {
 } from "../change_flags.ts";
 import { runChange } from "../change_run.ts";
 import { changesText, reachedText } from "../change_text.ts";
+import { documentName, EVIDENCE_DIR_FLAG, type EvidenceDir } from "../evidence/flags.ts";
+import { findMeasured, shelfOf } from "../evidence/shelf.ts";
+import type { WrongFile } from "../fleet_source.ts";
 import { lookAtOne, type TargetFlags } from "../one_host.ts";
 import { readText } from "../operation_input.ts";
 import type { Operator } from "../operator.ts";
 import { changePlanText, resumePlanText } from "../plan_text.ts";
+import { reportFailure } from "../report.ts";
 import { LIVE } from "./serves.ts";
 
 /** The commands on promotions. */
@@ -30,12 +36,18 @@ export function promoteRoutes(operator: Operator) {
   });
 }
 
-interface Wish {
+interface Wish extends EvidenceDir {
   readonly config: string;
+  readonly evidence: string;
   readonly drain: number;
 }
 
-const WISH = {
+const wishFlags = (operator: Operator) => ({
+  evidence: {
+    kind: "parsed",
+    ...documentName(operator, "The measurement by which it is promoted: of that model, there"),
+  },
+  evidenceDir: EVIDENCE_DIR_FLAG,
   config: {
     kind: "parsed",
     parse: String,
@@ -43,7 +55,7 @@ const WISH = {
     placeholder: "FILE",
   },
   drain: DRAIN_FLAG,
-} as const;
+} as const);
 const ALIAS = {
   kind: "tuple",
   parameters: [{ brief: "The model name clients send", parse: String, placeholder: "ALIAS" }],
@@ -51,16 +63,21 @@ const ALIAS = {
 
 function planCommand(operator: Operator) {
   return buildCommand<TargetFlags & Wish, [string], ProgramContext>({
-    parameters: { flags: { ...lookFlags(operator), ...WISH }, positional: ALIAS },
+    parameters: { flags: { ...lookFlags(operator), ...wishFlags(operator) }, positional: ALIAS },
     docs: {
       brief: "Show the plan of a promotion with its digest; change nothing",
-      fullDescription: "The digest binds the plan to everything it was made from.\n\nExample:\n" +
-        "  anvil-operator promote plan llm.primary --config router.next.toml --target host:gpu-a",
+      fullDescription:
+        "A promotion names evidence: a measurement of that model on that host, kept in the home. The\n" +
+        "digest binds the plan to everything it was made from.\n\nExample:\n" +
+        "  anvil-operator promote plan llm.primary --config router.next.toml \\\n" +
+        "    --evidence ev-0f1e2d3c --target host:gpu-a",
     },
     async func(flags, alias) {
       const config = await readText(operator, "--config", flags.config);
       if (config.kind === "refused") return reportRefusal(this, config, flags.json, 2);
-      const input = { alias, config: config.text, drain_seconds: flags.drain };
+      const evidence = await evidenceOf(operator, flags);
+      if ("kind" in evidence) return reportFailure(this, evidence, flags.json);
+      const input = { alias, config: config.text, evidence, drain_seconds: flags.drain };
       const name = "promotion.plan";
       await lookAtOne(this, operator, flags, { name, input, show: changePlanText });
     },
@@ -76,7 +93,7 @@ function applyCommand(operator: Operator) {
     parameters: {
       flags: {
         ...destructiveFlags(operator),
-        ...WISH,
+        ...wishFlags(operator),
         plan: {
           kind: "parsed",
           parse: digest,
@@ -91,15 +108,17 @@ function applyCommand(operator: Operator) {
       fullDescription:
         "Anything else than what the digest names is refused. Without --confirm the " +
         "plan is shown and nothing is done.\n\n" + LIVE + "\n\nExample:\n" +
-        "  anvil-operator promote apply llm.primary --config router.next.toml --plan 0f1e… \\\n" +
-        "    --target host:gpu-a --confirm",
+        "  anvil-operator promote apply llm.primary --config router.next.toml \\\n" +
+        "    --evidence ev-0f1e2d3c --plan 0f1e… --target host:gpu-a --confirm",
     },
     async func({ drain: drain_seconds, plan, ...flags }, alias) {
       const config = await readText(operator, "--config", flags.config);
       if (config.kind === "refused") return reportRefusal(this, config, flags.json, 2);
+      const evidence = await evidenceOf(operator, flags);
+      if ("kind" in evidence) return reportFailure(this, evidence, flags.json);
       await runChange(this, operator, flags, {
         name: "promotion.apply",
-        input: { alias, config: config.text, drain_seconds, plan },
+        input: { alias, config: config.text, evidence, drain_seconds, plan },
         destructive: true,
         plan: changePlanText,
         show: reachedText,
@@ -153,6 +172,18 @@ function statusCommand(operator: Operator) {
       await lookAtOne(this, operator, flags, { name, input: {}, show: changesText });
     },
   });
+}
+
+/** The document that is named, as the agent wants it: whole. */
+async function evidenceOf(
+  operator: Operator,
+  flags: EvidenceDir & { readonly evidence: string; readonly home?: string },
+): Promise<{ readonly id: string; readonly document: string } | WrongFile | Refusal> {
+  const folder = shelfOf(operator, flags);
+  if (typeof folder !== "string") return folder;
+  const kept = await findMeasured(operator, folder, flags.evidence);
+  if ("kind" in kept) return kept;
+  return { id: nameOf(kept.document), document: new TextDecoder().decode(kept.bytes) };
 }
 
 function digest(text: string): string {

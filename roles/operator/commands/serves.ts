@@ -16,7 +16,7 @@ import { runChange } from "../change_run.ts";
 import { prepareDispatch, runDispatch } from "../dispatch.ts";
 import { lookAtOne, readAsk, type TargetFlags } from "../one_host.ts";
 import type { Operator } from "../operator.ts";
-import { reportOutcomes } from "../outcome_report.ts";
+import { type Also, reportOutcomes } from "../outcome_report.ts";
 import { downPlanText, restartPlanText, upPlanText } from "../plan_text.ts";
 import { reportFailure } from "../report.ts";
 import { endedText, logText, serveList, serveSheet } from "../serve_text.ts";
@@ -68,14 +68,24 @@ function listCommand(operator: Operator) {
         "Examples:\n  anvil-operator serves list\n" +
         "  anvil-operator serves list --target host:gpu-a --json",
     },
-    async func(flags) {
-      const ready = await prepareDispatch(operator, flags, flags.target);
-      if (ready.kind !== "ready") return reportFailure(this, ready, flags.json);
-      const ask = readAsk("serves.list", {});
-      const dispatched = await runDispatch(this, operator, ready, flags, ask);
-      reportOutcomes(this, dispatched, { ...flags, show: () => "", whole: serveList });
+    func(flags) {
+      return lookAtServes(this, operator, flags);
     },
   });
+}
+
+/** Asks every host of the target for its serves, once. */
+export async function lookAtServes(
+  context: ProgramContext,
+  operator: Operator,
+  flags: TargetFlags,
+  also: Also = () => {},
+): Promise<void> {
+  const ready = await prepareDispatch(operator, flags, flags.target);
+  if (ready.kind !== "ready") return reportFailure(context, ready, flags.json);
+  const ask = readAsk("serves.list", {});
+  const dispatched = await runDispatch(context, operator, ready, flags, ask);
+  reportOutcomes(context, dispatched, { ...flags, also, show: () => "", whole: serveList });
 }
 
 function statusCommand(operator: Operator) {

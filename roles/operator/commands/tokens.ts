@@ -4,28 +4,18 @@ import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { Json } from "../../../lib/core/canonical_json.ts";
 import { newId } from "../../../lib/core/ids.ts";
 import { refuse } from "../../../lib/core/refusal.ts";
-import { newToken } from "../../../lib/credential/clients.ts";
-import type { Outcome } from "../../../lib/dispatch/outcome.ts";
 import { objectOf } from "../../../lib/dispatch/reply.ts";
 import { scopeShape } from "../../../lib/operation/authorize.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { table } from "../../../lib/terminal/table.ts";
 import type { Target } from "../../../lib/topology/resolve.ts";
-import {
-  type Dispatched,
-  prepareDispatch,
-  type Ready,
-  runDispatch,
-  runVisits,
-  visitorOf,
-} from "../dispatch.ts";
+import { type Dispatched, prepareDispatch, type Ready, runDispatch } from "../dispatch.ts";
 import { DISPATCH_FLAGS, type DispatchFlags, seconds, targetFlag } from "../dispatch_flags.ts";
 import { hostId } from "../flags.ts";
 import type { Operator } from "../operator.ts";
-import { type ReportAsk, reportOutcomes } from "../outcome_report.ts";
+import { reportOutcomes } from "../outcome_report.ts";
 import { reportFailure } from "../report.ts";
-import { changeToken, type TokenChange } from "../token_change.ts";
-import { hashOf } from "../token_store.ts";
+import { change, rotateOver, SHOWN, withAbsent } from "../token_reach.ts";
 
 /** The commands on tokens of nodes. */
 export function tokensRoutes(operator: Operator) {
@@ -182,6 +172,7 @@ function issueCommand(operator: Operator) {
 }
 
 interface RotateFlags extends TargetFlags {
+  readonly anew: boolean;
   readonly overlap: number;
   readonly expiresInDays?: number;
   readonly dryRun: boolean;
@@ -200,6 +191,7 @@ function rotateCommand(operator: Operator) {
           placeholder: "S",
         },
         expiresInDays: DAYS,
+        anew: yes("Rotate every host again, also those an unfinished rotation is done with"),
         dryRun: yes("Show which tokens would end and when; make nothing"),
       },
     },
@@ -208,7 +200,9 @@ function rotateCommand(operator: Operator) {
       fullDescription:
         "One host after the other: a new token is made and kept aside, the node is told its hash, the\n" +
         "new one is proven, and takes the old one's place in the store. Every other token of the same\n" +
-        "client ends after the overlap. Stopped in between, the same command goes on.\n\n" +
+        "client ends after the overlap. Which those are, and when, is told before anything is made.\n" +
+        "Stopped in between, or with a host that was down, the same command goes on with the hosts that\n" +
+        "are left; after a day it begins anew.\n\n" +
         "Examples:\n  anvil-operator tokens rotate --target all --dry-run\n" +
         "  anvil-operator tokens rotate --target host:gpu-a --overlap 600",
     },
@@ -221,7 +215,7 @@ function rotateCommand(operator: Operator) {
         overlap_seconds: Math.round(flags.overlap),
         ...lifetime(flags.expiresInDays),
       };
-      await change(this, operator, ready, flags, (name) => ({
+      await rotateOver(this, operator, ready, flags, (name) => ({
         ...{ operation: "tokens.rotate", input, name, store: ready.store, replace: true },
       }));
     },
@@ -268,7 +262,8 @@ function revokeCommand(operator: Operator) {
       brief: "End a token, or a client with all of its tokens",
       fullDescription:
         "Takes effect within a second; what is running goes on. The client that asks cannot end its\n" +
-        "own last token.\n\n" +
+        "own last token. Without --confirm it is shown which tokens would end, and nothing is done. A\n" +
+        "host that has it no more is done: asked again, the command goes on with those that were down.\n\n" +
         "Examples:\n  anvil-operator tokens revoke --target all --client laptop --dry-run\n" +
         "  anvil-operator tokens revoke --target host:gpu-a --id tk-0123… --confirm",
     },
@@ -281,66 +276,17 @@ function revokeCommand(operator: Operator) {
       const ready = await prepareDispatch(operator, flags, flags.target);
       if (ready.kind !== "ready") return reportFailure(this, ready, flags.json);
       const key = newId("op", operator.dispatch.random);
+      const plan = dryRun || !confirm;
       const dispatched = await runDispatch(this, operator, ready, flags, {
-        ...{ kind: "call", name: "tokens.revoke", dryRun, confirm, key },
+        ...{ kind: "call", name: "tokens.revoke", dryRun: plan, confirm, key },
         input: client === undefined ? { id: id ?? "" } : { client },
       });
-      reportOutcomes(this, dispatched, { ...flags, ...SHOWN, key: dryRun ? null : key });
+      reportOutcomes(this, withAbsent(dispatched), {
+        ...{ ...flags, ...SHOWN, key: plan ? null : key, unconfirmed: !dryRun && !confirm },
+      });
     },
   });
 }
-
-/** Makes a token on each host of the plan, one after the other. */
-async function change(
-  context: ProgramContext,
-  operator: Operator,
-  ready: Ready,
-  flags: TargetFlags & { readonly dryRun: boolean },
-  changeOf: (name: string) => TokenChange,
-): Promise<void> {
-  const visitor = visitorOf(operator, ready, flags, () => {});
-  const dispatched = await runVisits(
-    context,
-    operator,
-    ready,
-    { json: flags.json, atOnce: 1 },
-    (host, signal) => {
-      const change = changeOf(host.token);
-      if (!flags.dryRun) return changeToken(operator, visitor, host, change, signal);
-      // A plan needs a hash; nobody will ever hold this one's token.
-      const token = hashOf(operator, newToken(operator.dispatch.random));
-      return visitor(host, {
-        ...{ kind: "call", name: change.operation, dryRun: true, confirm: false, key: "" },
-        input: { ...change.input, token },
-      }, signal);
-    },
-  );
-  reportOutcomes(context, dispatched, { ...flags, ...SHOWN });
-}
-
-/** How far a change of tokens reaches. */
-const SHOWN: Pick<ReportAsk, "show"> = {
-  show: ({ result }: Outcome, alone: boolean) => {
-    const told = objectOf(result) ?? {};
-    const effect = objectOf(told["effect"]) ?? told;
-    const ended = Array.isArray(effect["ended"]) ? effect["ended"] : [];
-    const ends = ended.map((one: Json) => {
-      const { id, at } = objectOf(one) ?? {};
-      return `${String(id)} ends ${String(at)}`;
-    });
-    const valid = Array.isArray(effect["valid"]) ? effect["valid"] : [];
-    const parts = [
-      `client ${String(effect["client"] ?? "?")}`,
-      ...(told["saved_as"] === undefined ? [] : [`new token kept as ${String(told["saved_as"])}`]),
-      ...(effect["added"] === null || effect["added"] === undefined
-        ? []
-        : [`${String(effect["added"])} ends ${String(effect["expires_at"] ?? "never")}`]),
-      ...ends,
-      `${valid.length} valid`,
-    ];
-    return alone ? `${parts.join("\n")}\n` : parts.join(", ");
-  },
-};
 
 function lifetime(days: number | undefined): { readonly expires_in_seconds?: number } {
   return days === undefined ? {} : { expires_in_seconds: days * 86_400 };

@@ -39,6 +39,8 @@ import { dashboardWeb, type Web } from "./web.ts";
 export interface DashboardAsk extends WatchAsk {
   /** 0 lets the operating system choose. */
   readonly port: number;
+  /** How often the topology is read again while somebody looks, in milliseconds; 30 s. */
+  readonly rereadMs?: number;
 }
 
 /** A dashboard that listens. */
@@ -59,7 +61,7 @@ const CONNECTIONS = 64;
 const IDLE_MS = 60_000;
 /** An answer may take so long, in milliseconds: a page shows no slower truth. */
 const ANSWER_MS = 15_000;
-/** The topology is read again this often while somebody looks, in milliseconds. */
+/** See {@link DashboardAsk.rereadMs}. */
 const REREAD_MS = 30_000;
 /** Most bytes of one answer. */
 const MOST_ANSWER_BYTES = 256 * 1024;
@@ -207,7 +209,7 @@ async function reread(
 ): Promise<void> {
   const { clock } = operator.ports;
   for (;;) {
-    await clock.sleep(REREAD_MS, signal).catch(() => {});
+    await clock.sleep(ask.rereadMs ?? REREAD_MS, signal).catch(() => {});
     if (signal.aborted) return;
     if (poller.paused) continue;
     const now = await readWatched(operator, ask);

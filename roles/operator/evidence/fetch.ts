@@ -38,7 +38,7 @@ export async function fetchEvidence(
     return no(
       "evidence_not_ready",
       `the run is ${first.state} and left no evidence`,
-      "see `op call benchmarks.status` on that host",
+      "see `benchmarks status` on that host",
     );
   }
   const bytes = new TextEncoder().encode(first.evidence.text);

@@ -9,15 +9,19 @@ import { HOME_FLAG, JSON_FLAG } from "../flags.ts";
 import type { Operator } from "../operator.ts";
 import { readShelf, shelfOf } from "./shelf.ts";
 
+/** Where evidence is kept, if not in the home. */
+export interface EvidenceDir {
+  readonly evidenceDir?: string;
+}
+
 /** What they all take. */
-export interface EvidenceFlags {
+export interface EvidenceFlags extends EvidenceDir {
   readonly home?: string;
-  readonly evidence?: string;
   readonly json: boolean;
 }
 
-/** `--evidence`. */
-export const EVIDENCE_FLAG = {
+/** `--evidence-dir`. */
+export const EVIDENCE_DIR_FLAG = {
   kind: "parsed",
   parse: String,
   optional: true,
@@ -29,7 +33,7 @@ export const EVIDENCE_FLAG = {
 export const EVIDENCE_FLAGS = {
   json: JSON_FLAG,
   home: HOME_FLAG,
-  evidence: EVIDENCE_FLAG,
+  evidenceDir: EVIDENCE_DIR_FLAG,
 } as const;
 
 /** A document by name; completed with those of the home. */

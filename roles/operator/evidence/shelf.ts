@@ -54,10 +54,10 @@ type Ports = Pick<Operator, "ports" | "home">;
 /** The folder: as it is named, or that of the home. */
 export function shelfOf(
   operator: Ports,
-  flags: { readonly home?: string; readonly evidence?: string },
+  flags: { readonly home?: string; readonly evidenceDir?: string },
 ): string | Refusal {
   const home = flags.home ?? operator.home;
-  return flags.evidence ?? (home === null ? noHome() : within(home, "evidence"));
+  return flags.evidenceDir ?? (home === null ? noHome() : within(home, "evidence"));
 }
 
 /** Names of documents in a folder, in order; none when there is no folder. */
@@ -112,6 +112,25 @@ export async function findKept(
   return document === null
     ? { kind: "invalid", file: `${digest}.json`, problems: kept.problems }
     : { ...kept, document };
+}
+
+/** A measurement that is sound. */
+export type Measured = Kept & { readonly document: Extract<Document, { kind: "evidence" }> };
+
+/** As {@link findKept}, where a measurement is needed: a parity is made of two, and is none. */
+export async function findMeasured(
+  operator: Ports,
+  folder: string,
+  name: string,
+): Promise<Measured | WrongFile | Refusal> {
+  const kept = await findKept(operator, folder, name);
+  if ("kind" in kept) return kept;
+  const { document } = kept;
+  return document.kind === "evidence" ? { ...kept, document } : refuse(
+    "evidence_is_parity",
+    "a parity is no measurement: it is made of two",
+    "name one of `evidence list` that is evidence",
+  );
 }
 
 function absent(name: string): Refusal {
@@ -180,7 +199,7 @@ export async function keep(
   return same ? "already" : "kept";
 }
 
-const SEE = "see to the folder of --evidence, or to evidence in the home";
+const SEE = "see to the folder of --evidence-dir, or to evidence in the home";
 
 async function namesIn(
   { directories }: Operator["ports"],

@@ -1,7 +1,7 @@
 /** `anvil-publisher schema`. @module */
 
+import { schemaTextOf } from "../../../lib/document/schema_text.ts";
 import { buildCommand } from "@stricli/core";
-import { z } from "zod";
 import { envelopeShape } from "../../../lib/adoption/envelope.ts";
 import { payloadShape } from "../../../lib/adoption/envelope_payload.ts";
 import { schema1Shape } from "../../../lib/adoption/envelope_schema1.ts";
@@ -26,8 +26,7 @@ export const SCHEMA_NAMES = Object.keys(SHAPES) as (keyof typeof SHAPES)[];
 
 /** The JSON Schema of one of the publisher's documents, as text. */
 export function schemaText(of: keyof typeof SHAPES): string {
-  const schema = z.toJSONSchema(SHAPES[of], { io: "input", target: "draft-2020-12" });
-  return `${JSON.stringify(schema, null, 2)}\n`;
+  return schemaTextOf(SHAPES[of]);
 }
 
 /** Prints a JSON Schema. */

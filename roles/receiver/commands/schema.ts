@@ -1,14 +1,13 @@
 /** `anvil-receiver schema`. @module */
 
+import { schemaTextOf } from "../../../lib/document/schema_text.ts";
 import { buildCommand } from "@stricli/core";
-import { z } from "zod";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { targetShape } from "../target.ts";
 
 /** The JSON Schema of receiver.toml, as text. */
 export function schemaText(): string {
-  const schema = z.toJSONSchema(targetShape, { io: "input", target: "draft-2020-12" });
-  return `${JSON.stringify(schema, null, 2)}\n`;
+  return schemaTextOf(targetShape);
 }
 
 /** Prints the JSON Schema. */

@@ -11,9 +11,7 @@ import { table } from "../../../lib/terminal/table.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
-import type { Problem } from "../../../lib/core/problem.ts";
-import { graceProblem, readGrace } from "../../../lib/document/grace.ts";
-import { textOf } from "../../../lib/credential/roster_file.ts";
+import { supervisorProblem } from "../../../lib/document/supervisor_problem.ts";
 import { readAgentTokens } from "../agent_tokens.ts";
 import { loadConfig } from "../config_file.ts";
 import { openRoster } from "../roster_file.ts";
@@ -26,28 +24,7 @@ export const FILE = {
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
-/** No supervisor file is larger. */
-const MOST_SUPERVISOR_BYTES = 256 * 1024;
-
 const ROUTER = { program: "router", work: "requests" } as const;
-
-/** What is wrong with the time a supervisor grants; null when nothing is. */
-async function supervisorProblem(path: string, drainSeconds: number): Promise<Problem | null> {
-  const read = await systemFiles.readBounded(path, MOST_SUPERVISOR_BYTES);
-  if (read.kind === "absent") return problem("file_absent", "there is no such file");
-  if (read.kind === "refused") return problem(read.code, read.detail);
-  const text = textOf(read.bytes);
-  if (text === null) return problem("not_utf8", "the file is not UTF-8 text");
-  const grace = readGrace(path, text);
-  const refusal = grace.kind === "refused" ? grace : graceProblem(grace, drainSeconds, ROUTER);
-  return refusal === null
-    ? null
-    : problem(refusal.code, `${refusal.detail}; ${refusal.nextStep ?? "mend the file"}`);
-}
-
-function problem(code: string, message: string): Problem {
-  return { path: "$", code, message };
-}
 
 interface CheckFlags {
   readonly json: boolean;
@@ -95,7 +72,12 @@ export const checkCommand = buildCommand<CheckFlags, [string], ProgramContext>({
     const tokens = await readAgentTokens(config, systemFiles);
     if (tokens.kind === "invalid") return reportProblems(this, file, tokens.problems, json);
     if (supervisor !== undefined) {
-      const found = await supervisorProblem(supervisor, config.limits.drain_seconds);
+      const found = await supervisorProblem(
+        systemFiles,
+        supervisor,
+        config.limits.drain_seconds,
+        ROUTER,
+      );
       if (found !== null) return reportProblems(this, supervisor, [found], json);
     }
     const tiers = config.tiers.map((tier) => ({

@@ -17,6 +17,7 @@ import { Publisher } from "./publisher.ts";
 import { killNow } from "./run.ts";
 import { readRecords } from "./records.ts";
 import { roleWords } from "../../support/role_process.ts";
+import { namedIn } from "../../support/change_evidence.ts";
 import { routerText, type Secrets, topologyText } from "./texts.ts";
 import { spy } from "./spy.ts";
 
@@ -235,6 +236,12 @@ export class NetnsWorld implements World {
 
   routerText(host: string, next: boolean): string {
     return routerText(host, next);
+  }
+
+  evidence(host: string, next: boolean) {
+    const name = next ? "next" : "chat";
+    const model = { id: MODELS[name], revision: "1" };
+    return namedIn(host, { name, model, engine: "vllm", runtime: "native", tier: "primary" });
   }
 
   async memory(): Promise<readonly Memory[]> {

@@ -20,7 +20,20 @@ export const BEGINNING: readonly Station[] = [
       const said = await guide.operator([
         ...["topology", "explain", "topology.toml", "--capability", "llm.primary"],
       ]);
-      guide.expect(/laptop/.test(said.out), "the laptop among those explained");
+      guide.expect(/laptop +the host is opportunistic/.test(said.out), "why not the laptop");
+      guide.tell("the same with llm.primary promoted on the laptop:");
+      const wrong = 'sed \'s/promoted = { host = "gpu-a"/promoted = { host = "laptop"/\' ' +
+        "topology.toml >/root/plans/wrong.toml";
+      await guide.fleet.text("gateway", ["sh", "-c", `mkdir -p /root/plans; ${wrong}`], {
+        cwd: "/root/fleet",
+      });
+      const refused = await guide.operator(["topology", "validate", "plans/wrong.toml"], {
+        ...{ cwd: "/root", code: 2 },
+      });
+      guide.expect(
+        /promotion_ineligible/.test(`${refused.out}${refused.err}`),
+        "promotion_ineligible",
+      );
     },
   },
   {

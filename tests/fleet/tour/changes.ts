@@ -112,32 +112,33 @@ async function promotion(guide: Guide): Promise<void> {
     const status = await guide.asked([
       ...["op", "call", "router.status", "--target", "host:gpu-a"],
     ], { lines: 0 });
-    return /"served_model":"([^"]+)"/.exec(JSON.stringify(status))?.[1] ?? "";
+    return /"expected":"([^"]+)"/.exec(JSON.stringify(status))?.[1] ?? "";
   };
   const before = await served();
   const toNext = before.endsWith("70b");
   const next = routerToml(subnet, SPECS["gpu-a"], toNext ? "next" : "primary");
-  await write(fleet, "gateway", "/root/fleet/router.next.toml", next);
-  const words = ["llm.primary", "--config", "router.next.toml"];
+  await write(fleet, "gateway", "/root/plans/router.next.toml", next);
+  const words = ["llm.primary", "--config", "plans/router.next.toml"];
+  const cwd = "/root";
   const plan = await guide.operator(["promote", "plan", ...words, "--target", "host:gpu-a"], {
-    lines: 20,
+    ...{ cwd, lines: 20 },
   });
   const digest = /\b[0-9a-f]{64}\b/.exec(plan.out)?.[0] ?? "";
   guide.expect(digest !== "", "a digest in the plan");
   await guide.operator([
     ...["promote", "apply", ...words, "--plan", digest, "--target", "host:gpu-a", "--confirm"],
-  ], { lines: 3 });
+  ], { cwd, lines: 3 });
   const after = await served();
   guide.tell(`│ behind llm.primary: ${before} -> ${after}`);
   guide.expect(after !== before, "another model behind the alias");
   const asked = await streamOpenai(fleet, "gpu-a", "llm.primary", { tokens: 4 });
   guide.expect(asked.whole, `it to be served: ${asked.error}`);
   const laptop = routerToml(subnet, SPECS.laptop);
-  await write(fleet, "gateway", "/root/fleet/router.laptop.toml", laptop);
+  await write(fleet, "gateway", "/root/plans/router.laptop.toml", laptop);
   const refused = await guide.operator([
-    ...["promote", "plan", "llm.experiment", "--config", "router.laptop.toml"],
+    ...["promote", "plan", "llm.experiment", "--config", "plans/router.laptop.toml"],
     ...["--target", "host:laptop"],
-  ], { code: 1, lines: 3 });
+  ], { cwd, code: 1, lines: 3 });
   guide.expect(/promotion_ineligible/.test(`${refused.out}${refused.err}`), "promotion_ineligible");
 }
 
