@@ -137,7 +137,8 @@ export interface AuditFact {
   readonly phase: string;
   readonly operation: string;
   readonly key: string | null;
-  readonly dry_run: boolean;
+  /** `read`, `plan` or `apply`. */
+  readonly action: string;
   readonly outcome: string | null;
 }
 

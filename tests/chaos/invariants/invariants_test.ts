@@ -63,7 +63,7 @@ const row: LedgerRow = {
   effect: "applied",
 };
 const audited: AuditFact = {
-  ...{ host: HOST, phase: "end", operation: "tokens.issue", key: "k-1", dry_run: false },
+  ...{ host: HOST, phase: "end", operation: "tokens.issue", key: "k-1", action: "apply" },
   outcome: "done",
 };
 
@@ -216,7 +216,9 @@ Deno.test("invariant: no operation run twice", () => {
   ], [
     ["joined", { asks: [ask, ask], audit: [audited, { ...audited, outcome: "known" }] }],
     ["one start", { asks: [restart], orders: [start] }],
-    ["dry runs", { audit: [audited, { ...audited, dry_run: true }] }],
+    ["a plan, and reads that bear a key", {
+      audit: [audited, ...["plan", "read", "read"].map((action) => ({ ...audited, action }))],
+    }],
   ]);
 });
 

@@ -23,8 +23,8 @@ export function ranTwice(
     const runs = new Set(rows.flatMap(({ run }) => run === null ? [] : [run]));
     if (runs.size > 1) say(`${key}: ${[...runs].join(", ")}`);
   }
-  const ends = audit.filter(({ phase, dry_run, key, outcome }) =>
-    phase === "end" && !dry_run && key !== null && outcome === "done"
+  const ends = audit.filter(({ phase, action, key, outcome }) =>
+    phase === "end" && action === "apply" && key !== null && outcome === "done"
   );
   for (const [key, rows] of groupBy(ends, (one) => `${one.host} ${one.key}`)) {
     if (rows.length > 1) say(`${key}: done ${rows.length} times by the audit`);

@@ -22,6 +22,7 @@ import type { Published } from "../facts.ts";
 import type { Candidate } from "../world.ts";
 import { plainEnv } from "./host.ts";
 import type { Address } from "./network.ts";
+import { killNow } from "./run.ts";
 import { publisherText } from "./texts.ts";
 
 const PORTS: PublisherPorts = {
@@ -129,7 +130,7 @@ export class Publisher {
     const server = this.#server;
     this.#wanted = false;
     if (server === null) return;
-    server.kill("SIGKILL");
+    killNow(server);
     await server.status;
   }
 

@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { parse } from "smol-toml";
 import { findCanaries } from "../invariants/secrets.ts";
 import type { AuditFact, DecisionFact, DiaryLine, Leak, LedgerRow, ProbeRun } from "../facts.ts";
-import { runRole } from "../../support/role_process.ts";
+import { roleCommand } from "../../support/role_process.ts";
 import { sinceBegin } from "../time.ts";
 import type { Canary, Records } from "../world.ts";
 import type { Host } from "./host.ts";
@@ -46,11 +46,11 @@ export async function readRecords(
     leaks: await leaksBelow(folder, canaries),
   };
   for (const host of hosts) {
-    const verified = await runRole("agent", host.folder, [
-      ...["audit", "verify", "disk/agent/audit.jsonl", "--json"],
-    ]);
+    const words = ["audit", "verify", "disk/agent/audit.jsonl", "--json"];
+    const verified = await (await roleCommand("agent", host.folder, words)).output();
     if (verified.code !== 0) {
-      broken.push({ host: host.name, what: `audit: ${verified.stdout}${verified.stderr}` });
+      const said = new TextDecoder().decode(verified.stdout);
+      broken.push({ host: host.name, what: `audit, exit ${verified.code}: ${said}` });
     }
   }
   return { ...records, broken };
@@ -111,8 +111,8 @@ function ledgerOf({ name: host, folder }: Host): Promise<readonly LedgerRow[]> {
 async function auditOf({ name: host, folder }: Host): Promise<readonly AuditFact[]> {
   const paths = await filesLike(`${folder}/disk/agent`, /^audit.*\.jsonl$/);
   const found = await Promise.all(paths.map((path) => linesOf<AuditFact>(path)));
-  return found.flat().map(({ phase, operation, key, dry_run, outcome }) => (
-    { host, phase, operation, key, dry_run, outcome }
+  return found.flat().map(({ phase, operation, key, action, outcome }) => (
+    { host, phase, operation, key, action, outcome }
   ));
 }
 

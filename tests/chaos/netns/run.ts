@@ -21,3 +21,12 @@ export async function run(program: string, ...args: readonly string[]): Promise<
 export async function tried(program: string, ...args: readonly string[]): Promise<boolean> {
   return await run(program, ...args).then(() => true, () => false);
 }
+
+/** kill -9 of a child that may have ended meanwhile. */
+export function killNow(child: Deno.ChildProcess): void {
+  try {
+    child.kill("SIGKILL");
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // it has ended
+  }
+}

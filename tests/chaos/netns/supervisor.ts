@@ -9,6 +9,7 @@
 
 import type { Life, OrderFact } from "../facts.ts";
 import { elapsed } from "../time.ts";
+import { killNow } from "./run.ts";
 
 /** A unit. */
 export interface Unit {
@@ -103,7 +104,7 @@ export class Supervisor {
   async kill(unit: string): Promise<boolean> {
     const { running } = this.#slot(unit);
     if (running === null) return false;
-    running.child.kill("SIGKILL");
+    killNow(running.child);
     await running.ended;
     return true;
   }
@@ -115,7 +116,7 @@ export class Supervisor {
     await this.#inTurn(slot, async () => {
       if (!slot.wanted) return;
       if (slot.running !== null && slot.running.life.model !== slot.unit.model) {
-        slot.running.child.kill("SIGKILL");
+        killNow(slot.running.child);
         await slot.running.ended;
       }
       this.#spawn(slot, slot.unit.model);
@@ -126,8 +127,9 @@ export class Supervisor {
   async close(): Promise<void> {
     this.#held = true;
     for (const { running } of this.#slots.values()) {
-      running?.child.kill("SIGKILL");
-      await running?.ended;
+      if (running === null) continue;
+      killNow(running.child);
+      await running.ended;
     }
   }
 

@@ -14,6 +14,7 @@ import { clearDisk, fillDisk, recordsBelow, tearTail } from "./disk.ts";
 import { Host, plainEnv } from "./host.ts";
 import { type Address, makeFast, makeNetwork, makeSlow, pidsIn, setCable } from "./network.ts";
 import { Publisher } from "./publisher.ts";
+import { killNow } from "./run.ts";
 import { readRecords } from "./records.ts";
 import { roleWords } from "../../support/role_process.ts";
 import { namedIn } from "../../support/change_evidence.ts";
@@ -147,7 +148,7 @@ export class NetnsWorld implements World {
       case "gateway_gone":
         this.#gatewayGone = true;
         await this.#cable(GATEWAY.name, false);
-        for (const child of this.#operators) child.kill("SIGKILL");
+        for (const child of this.#operators) killNow(child);
         return async () => {
           await this.#cable(GATEWAY.name, true);
           this.#gatewayGone = false;
@@ -283,7 +284,7 @@ export class NetnsWorld implements World {
     }
     await this.#publisher.kill();
     for (const child of [...this.#children, ...this.#operators]) {
-      child.kill("SIGKILL");
+      killNow(child);
       await child.status;
     }
     await this.#server.shutdown();
