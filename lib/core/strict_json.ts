@@ -65,7 +65,6 @@ class Fault extends Error {
   }
 }
 
-const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 /** A whole string; escapes and control characters are left to the engine's own parser. */
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/y;
@@ -73,6 +72,12 @@ const WORDS: readonly (readonly [string, Json])[] = [["true", true], ["false", f
   "null",
   null,
 ]];
+
+/** As an assignment makes a property. */
+const PLAIN = { enumerable: true, writable: true, configurable: true } as const;
+
+/** Tab, line feed, carriage return, blank. */
+const SPACES: readonly number[] = [0x09, 0x0a, 0x0d, 0x20];
 
 class Reader {
   readonly #text: string;
@@ -132,13 +137,11 @@ class Reader {
         throw new Fault("json_duplicate_key", "observed one key twice in one object");
       }
       if (!this.#take(":")) throw this.#malformed("`:`");
+      const value = this.#value(depth + 1);
       // Defined, not assigned: `__proto__` is a key like any other here.
-      Object.defineProperty(object, key, {
-        value: this.#value(depth + 1),
-        enumerable: true,
-        writable: true,
-        configurable: true,
-      });
+      if (key === "__proto__") Object.defineProperty(object, key, { ...PLAIN, value });
+      // Defining every key, a call of the engine each, took longer than all the rest.
+      else object[key] = value;
     } while (this.#take(","));
     if (!this.#take("}")) throw this.#malformed("`,` or `}`");
     return object;
@@ -176,7 +179,7 @@ class Reader {
   }
 
   #space(): void {
-    this.#match(SPACE);
+    while (SPACES.includes(this.#text.charCodeAt(this.#at))) this.#at++;
   }
 
   #match(pattern: RegExp): string | null {

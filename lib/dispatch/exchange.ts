@@ -104,12 +104,15 @@ export async function exchange(
     const headers = new Map(answer.headers.toReversed());
     return { kind: "answered", status: answer.status, headers, bytes: joined(chunks, size) };
   } finally {
-    over.abort();
+    over.abort(OVER);
     signal.removeEventListener("abort", onAbort);
   }
 }
 
 const READ_BYTES = 8 * 1024;
+
+/** Nobody looks at it; without one an error with its stack is made for every exchange. */
+const OVER = "over";
 
 function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
   const bytes = new Uint8Array(size);

@@ -24,9 +24,9 @@ export const BUILDS = "builds.toml";
 /** The whole file. */
 export const buildsShape = z.strictObject({
   schema: z.literal(1),
-  build: digestShape.optional().describe("Of every host that is not named."),
+  build: digestShape.optional().describe("The build of every host that is not named."),
   hosts: z.record(z.string().regex(ID_PATTERN, "expected the id of a host"), digestShape)
-    .default({}),
+    .default({}).describe("The builds of other hosts, by id."),
 });
 
 /** Which build each host is meant to run. */

@@ -11,6 +11,7 @@ import { readManifest } from "../serves/manifest.ts";
 import { unitFile } from "../serves/unit_file.ts";
 import type { Fleet } from "../topology/shape.ts";
 import { viewText } from "../topology/view.ts";
+import { ViewDigests } from "../topology/view_digests.ts";
 import { RUNTIMES } from "../topology/vocabulary.ts";
 import { buildOf, type Builds } from "./builds.ts";
 import { ownerOf, textOf, TOPOLOGY } from "./check_set.ts";
@@ -47,11 +48,16 @@ export interface UnitExpected {
 /** A set, with the files of each host found once. */
 export interface OwnedSet {
   readonly topology: string;
+  readonly views: ViewDigests;
   readonly own: ReadonlyMap<string, readonly ExportedFile[]>;
 }
 
 /** Sorts a set by hosts, so that a look at every host stays linear. */
-export function ownedSet(set: readonly ExportedFile[], fleet: Fleet): OwnedSet {
+export function ownedSet(
+  sha256: HomePorts["sha256"],
+  set: readonly ExportedFile[],
+  fleet: Fleet,
+): OwnedSet {
   const hosts = Object.keys(fleet.hosts);
   const own = new Map<string, ExportedFile[]>();
   let topology = "";
@@ -64,7 +70,7 @@ export function ownedSet(set: readonly ExportedFile[], fleet: Fleet): OwnedSet {
     if (files === undefined) own.set(owner.host, [file]);
     else files.push(file);
   }
-  return { topology, own };
+  return { topology, views: new ViewDigests(sha256, topology, fleet), own };
 }
 
 /** Derives it. The host's view of the topology may be of either runtime. */
@@ -86,9 +92,9 @@ export function hostExpected(
   };
   const views: string[] = [];
   for (const runtime of RUNTIMES) {
-    const view = viewText(set.topology, fleet, host, runtime);
-    if (view.kind === "refused") return view;
-    views.push(hex(sha256(view.text)));
+    const view = set.views.of(host, runtime);
+    if (typeof view !== "string") return view;
+    views.push(view);
   }
   files.set(TOPOLOGY, views);
   const units = new Map<string, { sha256: string | null; dropIns: Map<string, string> }>();

@@ -18,6 +18,15 @@ Deno.test("table: wide letters take two columns, marks none", () => {
   );
 });
 
+Deno.test("table: an ellipsis takes one column, as any plain letter does", () => {
+  assert.equal(table(["n", "x"], [["ab…", "1"], ["模…", "2"]]), "N    X\nab…  1\n模…  2\n");
+});
+
+Deno.test("table: more rows than a call has room for arguments", () => {
+  const rows = Array.from({ length: 200_000 }, () => ["a"]);
+  assert.equal(table(["n"], rows).length, 2 * (1 + rows.length));
+});
+
 Deno.test("table: a cell does not steer the terminal", () => {
   assert.equal(table(["n"], [["a\x1b[31m\nb\x9b"]]), "N\na\ufffd[31m\ufffdb\ufffd\n");
 });

@@ -10,6 +10,7 @@ import { evidenceShape } from "../../lib/evidence/evidence_shape.ts";
 import { parityShape } from "../../lib/evidence/parity_shape.ts";
 import { recordShape } from "../../lib/evidence/record.ts";
 import { signatureShape } from "../../lib/evidence/signature.ts";
+import { buildsShape } from "../../lib/home/builds.ts";
 import { receiptShape } from "../../lib/home/receipt.ts";
 import { manifestShape } from "../../lib/serves/manifest_shape.ts";
 import { fleetShape } from "../../lib/topology/shape.ts";
@@ -34,6 +35,7 @@ export const envelopeShape = z.strictObject({
 export const SCHEMAS = {
   topology: fleetShape,
   serves: manifestShape,
+  builds: buildsShape,
   receipt: receiptShape,
   envelope: envelopeShape,
   evidence: evidenceShape,

@@ -115,7 +115,7 @@ async function readExpected(
     }
     builds = read.model;
   }
-  const owned = ownedSet(set, index.fleet);
+  const owned = ownedSet(ports.sha256, set, index.fleet);
   const held = new Map<string, HostExpected>();
   const expectedOf = (host: string): HostExpected => {
     const known = held.get(host);

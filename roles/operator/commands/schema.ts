@@ -12,7 +12,8 @@ export const schemaCommand = buildCommand<{ of: SchemaName }, [], ProgramContext
         kind: "enum",
         values: SCHEMA_NAMES,
         default: "topology",
-        brief: "topology.toml, serves.toml, receipt.json, what --json prints, or evidence",
+        brief:
+          "topology.toml, serves.toml, builds.toml, receipt.json, what --json prints, or evidence",
       },
     },
   },
