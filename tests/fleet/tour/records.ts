@@ -38,8 +38,8 @@ export const RECORDS: readonly Station[] = [
         });
       }
       await guide.operator([
-        ...["op", "call", "audit.tail", "--target", "host:gpu-b", "--input", '{"limit":4}'],
-      ], { code: "any", lines: 6 });
+        ...["op", "call", "audit.tail", "--target", "host:gpu-b", "--input", '{"most":4}'],
+      ], { lines: 6 });
     },
   },
 ];
