@@ -145,7 +145,7 @@ export async function prepareHost(
   await put("/etc/anvil/topology.toml", given.view);
   await put("/etc/anvil/adopter.toml", adopterToml(subnet, spec));
   await put("/etc/anvil/trust.json", given.trust);
-  await put("/var/lib/anvil/router/router.toml", routerToml(subnet, spec));
+  await put("/etc/anvil/router.toml", routerToml(subnet, spec));
   const units = "/home/anvil/.config/systemd/user";
   for (const role of ["agent", "router"] as const) {
     await put(`${units}/anvil-${role}.service`, roleUnit(role));
