@@ -22,6 +22,9 @@ import { type Account, type FleetRig, HOST_IDS, type HostId } from "./rig.ts";
 /** Where each role's program of the current generation is called from. */
 const CALLERS = ["agent", "router", "adopter"] as const;
 
+/** Four agents start at once, on a machine that may do other things. */
+const SEED_MS = 180_000;
+
 /** Writes a file inside, its folder with it. */
 export async function write(
   fleet: FleetRig,
@@ -208,7 +211,8 @@ export async function catalogueOf(fleet: FleetRig, host: HostId, token: string):
   ], { as: "anvil" });
   const headers = { authorization: `Bearer ${token}`, "x-anvil-node": host };
   try {
-    for (let times = 0; times < 150; times++) {
+    const until = performance.now() + SEED_MS;
+    while (performance.now() < until) {
       const answer = await fetch(`${fleet.hosts[host].agent}/health`, { headers }).catch(() =>
         null
       );
