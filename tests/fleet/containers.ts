@@ -37,7 +37,7 @@ export interface FleetState {
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** The account's number inside, the same on every host: it is the first one that is made. */
 export const ACCOUNT_UID = 990;
-const BOOT_MS = 60_000;
+const BOOT_MS = 180_000;
 
 /** The rig of a fleet that was made, or is being made. */
 export function containers(state: FleetState): FleetRig {

@@ -8,7 +8,7 @@
 import { commandPath } from "../../scripts/needs.ts";
 import { exists, must, run } from "./program.ts";
 
-const START_MS = 40_000;
+const START_MS = 120_000;
 const STOP_MS = 30_000;
 
 /** One engine, as `fleet.json` remembers it. */

@@ -201,7 +201,8 @@ export function routerToml(subnet: string, spec: HostSpec, primary?: string): st
   });
   return `schema = 1\nnode = "${id}"\n\n` +
     `[listen]\ndata = "${address}:${PORTS.data}"\nadmin = "127.0.0.1:${PORTS.admin}"\n\n` +
-    '[auth]\nclients = "clients.toml"\n\n[state]\ndir = "state"\n\n' +
+    '[auth]\nclients = "/var/lib/anvil/router/clients.toml"\n\n' +
+    '[state]\ndir = "/var/lib/anvil/router/state"\n\n' +
     "[limits]\ndrain_seconds = 60\n\n[probes]\ninterval_ms = 500\n\n" +
     `${tiers.join("\n")}\n[aliases]\n` +
     named.map(({ alias, tier }) => `"${alias}" = "${tier}"\n`).join("");
@@ -218,7 +219,7 @@ export function agentToml(subnet: string, spec: HostSpec, fingerprint: string): 
 [router]
 admin = "http://127.0.0.1:${PORTS.admin}"
 token_file = "/var/lib/anvil/router/agent.token"
-config = "/var/lib/anvil/router/router.toml"
+config = "router.toml"
 supervisor = "systemd-user"
 unit = "anvil-router.service"
 
@@ -255,7 +256,7 @@ adopt = "${adopt}"
 samples = 2
 every_seconds = 2
 window_seconds = 2
-deadline_seconds = 60
+deadline_seconds = 90
 
 [bundle]
 store = "/opt/anvil"
@@ -296,9 +297,8 @@ export function receiverToml(id: HostId): string {
 
 /** A unit of the account, which starts the role of whichever generation is current. */
 export function roleUnit(role: "agent" | "router"): string {
-  const config = role === "agent" ? "/etc/anvil/agent.toml" : "/var/lib/anvil/router/router.toml";
   return `[Unit]\nDescription=Anvil ${role} of the current generation\n\n[Service]\nType=exec\n` +
-    `WorkingDirectory=/var/lib/anvil\nExecStart=/opt/anvil/anvil ${role} run ${config}\n` +
+    `WorkingDirectory=/var/lib/anvil\nExecStart=/opt/anvil/anvil ${role} run /etc/anvil/${role}.toml\n` +
     "KillMode=mixed\nTimeoutStopSec=90\nRestart=always\nRestartSec=1\nUMask=0077\n" +
     "NoNewPrivileges=yes\n\n[Install]\nWantedBy=default.target\n";
 }

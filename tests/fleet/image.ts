@@ -5,6 +5,7 @@
  * @module
  */
 
+import { unmountBelow } from "./daemon.ts";
 import { exists, run } from "./program.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname.replace(/\/$/, "");
@@ -14,14 +15,16 @@ const PACKAGES = [
   ...["systemd", "systemd-sysv", "dbus", "dbus-user-session", "libpam-systemd"],
   ...["iproute2", "procps", "openssh-server", "openssh-client", "git"],
 ].join(",");
-const MAKE_MS = 600_000;
+const MADE_IN = "anvil-debootstrap-";
+const MAKE_MS = 1_200_000;
 
 /** The path of the image's tar, made when it is not there yet; throws when it cannot be. */
 export async function imageTar(tell: (line: string) => void): Promise<string> {
   if (await exists(CACHED)) return CACHED;
   tell("making a small Debian with debootstrap: once, two or three minutes");
   await Deno.mkdir(`${ROOT}/.tools`, { recursive: true });
-  const folder = await Deno.makeTempDir({ prefix: "anvil-debootstrap-" });
+  await removeLeftOvers();
+  const folder = await Deno.makeTempDir({ dir: "/tmp", prefix: `${MADE_IN}${Deno.pid}-` });
   try {
     const made = await run(
       ["debootstrap", "--variant=minbase", `--include=${PACKAGES}`, "bookworm", `${folder}/root`],
@@ -40,5 +43,15 @@ export async function imageTar(tell: (line: string) => void): Promise<string> {
     return CACHED;
   } finally {
     await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Folders of makers that were interrupted; their process id is in the name. */
+async function removeLeftOvers(): Promise<void> {
+  for await (const { name } of Deno.readDir("/tmp")) {
+    const [, pid] = new RegExp(`^${MADE_IN}(\\d+)-`).exec(name) ?? [];
+    if (pid === undefined || await exists(`/proc/${pid}`)) continue;
+    await unmountBelow(`/tmp/${name}`);
+    await Deno.remove(`/tmp/${name}`, { recursive: true });
   }
 }

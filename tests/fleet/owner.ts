@@ -22,6 +22,9 @@ import { type Account, type FleetRig, HOST_IDS, type HostId } from "./rig.ts";
 /** Where each role's program of the current generation is called from. */
 const CALLERS = ["agent", "router", "adopter"] as const;
 
+/** Four agents start at once, on a machine that may do other things. */
+const SEED_MS = 180_000;
+
 /** Writes a file inside, its folder with it. */
 export async function write(
   fleet: FleetRig,
@@ -145,7 +148,7 @@ export async function prepareHost(
   await put("/etc/anvil/topology.toml", given.view);
   await put("/etc/anvil/adopter.toml", adopterToml(subnet, spec));
   await put("/etc/anvil/trust.json", given.trust);
-  await put("/var/lib/anvil/router/router.toml", routerToml(subnet, spec));
+  await put("/etc/anvil/router.toml", routerToml(subnet, spec));
   const units = "/home/anvil/.config/systemd/user";
   for (const role of ["agent", "router"] as const) {
     await put(`${units}/anvil-${role}.service`, roleUnit(role));
@@ -208,7 +211,8 @@ export async function catalogueOf(fleet: FleetRig, host: HostId, token: string):
   ], { as: "anvil" });
   const headers = { authorization: `Bearer ${token}`, "x-anvil-node": host };
   try {
-    for (let times = 0; times < 150; times++) {
+    const until = performance.now() + SEED_MS;
+    while (performance.now() < until) {
       const answer = await fetch(`${fleet.hosts[host].agent}/health`, { headers }).catch(() =>
         null
       );

@@ -41,7 +41,8 @@ const RESTARTS: {
   "launchd": (unit) => ["launchctl", "kickstart", "-k", unit],
 };
 
-const CHECK_MS = 30_000;
+/** Below the two minutes that a plan may take: a busy host loads the program slowly. */
+const CHECK_MS = 100_000;
 /** Above the router's drain of at most an hour, which its unit bounds. */
 const RESTART_MS = 3_700_000;
 

@@ -9,6 +9,7 @@ import { routerToml, SPECS } from "../description.ts";
 import { write } from "../owner.ts";
 import { arrived, streamOpenai } from "./client.ts";
 import type { Guide, Station } from "./guide.ts";
+import { measure } from "./measure.ts";
 
 /** The stations. */
 export const CHANGES: readonly Station[] = [
@@ -35,8 +36,8 @@ export const CHANGES: readonly Station[] = [
   {
     title: "an alias gets another model",
     proves:
-      "a promotion is bound to the plan that was looked at, changes what clients get in one " +
-      "step, and a laptop is never promoted to",
+      "a promotion names a measurement, is bound to the plan that was looked at, changes what " +
+      "clients get in one step, and a laptop is never promoted to",
     walk: promotion,
   },
   {
@@ -72,7 +73,7 @@ async function impostor(guide: Guide): Promise<void> {
     await guide.until("the router refuses", async () => {
       const asked = await streamOpenai(fleet, "laptop", "llm.experiment", { tokens: 2 });
       return /503/.test(asked.error);
-    }, 30_000);
+    }, 120_000);
     const id = `tour-${crypto.randomUUID().slice(0, 8)}`;
     const asked = await streamOpenai(fleet, "laptop", "llm.experiment", { tokens: 2, id });
     guide.tell(`│ the client gets: ${asked.error.slice(0, 140)}`);
@@ -86,7 +87,7 @@ async function impostor(guide: Guide): Promise<void> {
   await guide.until("it serves again", async () => {
     const asked = await streamOpenai(fleet, "laptop", "llm.experiment", { tokens: 2 });
     return asked.whole;
-  }, 30_000);
+  }, 120_000);
 }
 
 async function mode(guide: Guide): Promise<void> {
@@ -116,9 +117,12 @@ async function promotion(guide: Guide): Promise<void> {
   };
   const before = await served();
   const toNext = before.endsWith("70b");
-  const next = routerToml(subnet, SPECS["gpu-a"], toNext ? "next" : "primary");
+  const wanted = toNext ? "next" : "primary";
+  await guide.operator(["serves", "up", wanted, "--target", "host:gpu-a"], { lines: 2 });
+  const evidence = await measure(guide, "gpu-a", wanted);
+  const next = routerToml(subnet, SPECS["gpu-a"], wanted);
   await write(fleet, "gateway", "/root/plans/router.next.toml", next);
-  const words = ["llm.primary", "--config", "plans/router.next.toml"];
+  const words = ["llm.primary", "--config", "plans/router.next.toml", "--evidence", evidence];
   const cwd = "/root";
   const plan = await guide.operator(["promote", "plan", ...words, "--target", "host:gpu-a"], {
     ...{ cwd, lines: 20 },
@@ -137,7 +141,7 @@ async function promotion(guide: Guide): Promise<void> {
   await write(fleet, "gateway", "/root/plans/router.laptop.toml", laptop);
   const refused = await guide.operator([
     ...["promote", "plan", "llm.experiment", "--config", "plans/router.laptop.toml"],
-    ...["--target", "host:laptop"],
+    ...["--evidence", evidence, "--target", "host:laptop"],
   ], { cwd, code: 1, lines: 3 });
   guide.expect(/promotion_ineligible/.test(`${refused.out}${refused.err}`), "promotion_ineligible");
 }
@@ -150,7 +154,8 @@ async function quiesce(guide: Guide): Promise<void> {
       ...["--input", JSON.stringify({ tier: "primary", action })],
     ], { lines: 3 });
   guide.tell("a stream of some seconds begins");
-  const stream = streamOpenai(fleet, "gpu-a", "llm.primary", { tokens: 400 });
+  // Longer than three calls of the operator take on a busy machine.
+  const stream = streamOpenai(fleet, "gpu-a", "llm.primary", { tokens: 800 });
   await new Promise((resolve) => setTimeout(resolve, 1000));
   await move("quiesce");
   try {
@@ -159,13 +164,13 @@ async function quiesce(guide: Guide): Promise<void> {
     guide.expect(/503/.test(fresh.error), "a new request refused with 503");
     const whole = await stream;
     guide.tell(`│ the stream: ${whole.pieces} pieces ${whole.error}`);
-    guide.expect(whole.whole && whole.pieces === 400, "the stream whole");
+    guide.expect(whole.whole && whole.pieces === 800, "the stream whole");
   } finally {
     await move("readmit");
   }
   await guide.until(
     "it is open again",
     async () => (await streamOpenai(fleet, "gpu-a", "llm.primary", { tokens: 3 })).whole,
-    20_000,
+    60_000,
   );
 }

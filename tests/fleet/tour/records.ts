@@ -6,6 +6,7 @@
 
 import { HOST_IDS } from "../rig.ts";
 import type { Guide, Station } from "./guide.ts";
+import { measure } from "./measure.ts";
 
 /** The stations. */
 export const RECORDS: readonly Station[] = [
@@ -38,8 +39,8 @@ export const RECORDS: readonly Station[] = [
         });
       }
       await guide.operator([
-        ...["op", "call", "audit.tail", "--target", "host:gpu-b", "--input", '{"limit":4}'],
-      ], { code: "any", lines: 6 });
+        ...["op", "call", "audit.tail", "--target", "host:gpu-b", "--input", '{"most":4}'],
+      ], { lines: 6 });
     },
   },
 ];
@@ -61,7 +62,7 @@ async function tokens(guide: Guide): Promise<void> {
     });
     await answer.body?.cancel();
     return answer.status === 401;
-  }, 20_000);
+  }, 60_000);
   const file = await fleet.exec(host, ["grep", "-c", old, "/var/lib/anvil/agent/clients.toml"]);
   guide.expect(file.out.trim() === "0", "no token in the node's file, only hashes");
 }
@@ -82,13 +83,7 @@ async function drift(guide: Guide): Promise<void> {
 }
 
 async function evidence(guide: Guide): Promise<void> {
-  const at = ["--target", "host:laptop"];
-  const said = await guide.operator([
-    ...["benchmarks", "run", ...at, "--of", "serve:local", "--corpus", "refusal-bait"],
-  ], { lines: 14 });
-  const id = /--id (bench-\d+)/.exec(`${said.out}${said.err}`)?.[1] ?? "";
-  guide.expect(id !== "", "the id of the benchmark");
-  await guide.operator(["evidence", "fetch", ...at, "--id", id], { lines: 4 });
+  await measure(guide, "laptop", "local");
   const list = await guide.operator(["evidence", "list"], { lines: 6 });
   guide.expect(/opportunistic/.test(list.out), "the laptop's conditions beside its figures");
 }
