@@ -78,6 +78,7 @@ export const STATUSES: { readonly [code: string]: number } = {
   benchmark_target_lost: 502,
   benchmark_not_kept: 507,
   benchmark_damaged: 500,
+  evidence_unknown: 404,
   router_unreachable: 502,
   router_refused: 502,
   clients_unusable: 503,

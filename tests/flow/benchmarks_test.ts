@@ -73,6 +73,13 @@ Deno.test("benchmarks: what is asked, how often and how many at a time; what it 
     assert.deepEqual([told["state"], told["left"], told["resumed"]], ["complete", 0, 0]);
     const over = await run(rig, { resume: id });
     assert.equal(over.code, "benchmark_over");
+    const listed = resultOf(await rig.call("evidence.list", { input: {} }));
+    const [one] = listed["evidence"] as Record<string, unknown>[];
+    assert.equal(one?.["id"], id);
+    const got = await rig.call("evidence.get", { input: { id: one?.["evidence"] } });
+    assert.equal((resultOf(got)["evidence"] as { id: string }).id, one?.["evidence"]);
+    const absent = await rig.call("evidence.get", { input: { id: `ev-${"0".repeat(64)}` } });
+    assert.equal(absent.code, "evidence_unknown");
   });
 });
 

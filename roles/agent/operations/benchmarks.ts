@@ -1,5 +1,6 @@
 /**
- * `benchmarks.run|status|cancel|result`: measure a model of this host, and hand over what came of it.
+ * `benchmarks.run|status|cancel|result`, `evidence.list|get`: measure a model of this host, and hand
+ * over what came of it.
  *
  * @module
  */
@@ -13,6 +14,7 @@ import {
   textShape,
   throughShape,
 } from "../../../lib/evidence/evidence_shape.ts";
+import { EVIDENCE_ID_PATTERN } from "../../../lib/evidence/evidence.ts";
 import { handoverShape, resultInputShape } from "../../../lib/evidence/handover.ts";
 import {
   defineMutation,
@@ -28,6 +30,7 @@ import { BENCHMARK_HOSTS } from "../host_roles.ts";
 import {
   benchmarkId,
   benchmarksOf,
+  handoverNamed,
   handoverOf,
   standingShape,
   summaryOf,
@@ -90,7 +93,7 @@ const planShape = z.strictObject({
   availability: z.string(),
 });
 
-/** The four. */
+/** The four, and `evidence.list|get`: what came of benchmarks, by the names of the documents. */
 export function benchmarkOperations(parts: BenchmarkParts): Operation[] {
   const { bench, store } = parts;
   return [
@@ -186,6 +189,35 @@ export function benchmarkOperations(parts: BenchmarkParts): Operation[] {
       output: handoverShape,
       run: async (input) => {
         const handover = await handoverOf(store, bench, input.id, input.records_from);
+        return "code" in handover ? handover : { kind: "ok", value: handover };
+      },
+    }),
+    defineRead({
+      name: "evidence.list",
+      brief: "Documents of evidence that this host keeps, newest first",
+      effect: "read",
+      roles: BENCHMARK_HOSTS,
+      deadlineMs: LOOK_MS,
+      input: z.strictObject({ most: z.int().min(1).max(64).default(16) }),
+      output: z.strictObject({ evidence: z.array(standingShape) }),
+      run: async ({ most }) => {
+        const all = await benchmarksOf(store, bench, null, most);
+        if ("code" in all) return all;
+        return { kind: "ok", value: { evidence: all.filter((one) => one.evidence !== null) } };
+      },
+    }),
+    defineRead({
+      name: "evidence.get",
+      brief: "One document of evidence by its name, and its records piece by piece",
+      effect: "read",
+      roles: BENCHMARK_HOSTS,
+      deadlineMs: LOOK_MS,
+      input: resultInputShape.extend({
+        id: z.string().regex(EVIDENCE_ID_PATTERN, "expected ev- and 64 lower-case hex digits"),
+      }),
+      output: handoverShape,
+      run: async ({ id, records_from }) => {
+        const handover = await handoverNamed(store, bench, id, records_from);
         return "code" in handover ? handover : { kind: "ok", value: handover };
       },
     }),

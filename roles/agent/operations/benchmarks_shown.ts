@@ -170,6 +170,25 @@ export async function handoverOf(
   return { ...none, evidence, records: pieceOf(records, named.digest, from) };
 }
 
+/** The same, by the name of the document. Documents are small; journals are not looked into. */
+export async function handoverNamed(
+  store: BenchmarkStore,
+  bench: Bench,
+  name: string,
+  from: number | null,
+): Promise<Handover | Refusal> {
+  const ids = await store.ids();
+  if ("kind" in ids) return ids;
+  for (const id of ids.toReversed()) {
+    const bytes = await store.evidence(id);
+    if (bytes === null || "kind" in bytes) continue;
+    if (evidenceId(await digestOf(bytes)) === name) {
+      return await handoverOf(store, bench, id, from);
+    }
+  }
+  return refuse("evidence_unknown", "this host keeps no such document", "see `evidence.list`");
+}
+
 function damaged(id: string): Refusal {
   return refuse(
     "benchmark_damaged",

@@ -6,6 +6,7 @@ const plan: Plan = {
   kind: "enter",
   node: "gpu-a",
   subject: "studio",
+  evidence: null,
   bound: { config: null, manifest: null, topology: null },
   steps: [{ do: "stop", serve: "chat" }, { do: "start", serve: "studio" }],
   before: {},

@@ -12,7 +12,7 @@ import { paceOf, Poller } from "./poller.ts";
 
 const DAY_MS = 86_400_000;
 /** Less often than a thousand hosts are looked at: a day has looks enough to fill whatever is bounded. */
-const PERIOD_MS = 3_600_000;
+const PERIOD_MS = 7_200_000;
 
 /** A look that finds something else than the one before: what would grow, grows. */
 function story(host: string, look: number, now: number): Story {

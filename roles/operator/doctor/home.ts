@@ -16,7 +16,7 @@ import type { Fleet } from "../../../lib/topology/shape.ts";
 import { ageText } from "../age.ts";
 import type { Operator } from "../operator.ts";
 import { ROTATION } from "../rotation.ts";
-import { type Check, fail, type Look, pass, told, unknown } from "./look.ts";
+import { type Check, fail, gathered, type Look, pass, unknown } from "./look.ts";
 
 /** How far a clock may be behind the last switch before it is said, in milliseconds. */
 const SKEW_MS = 60_000;
@@ -117,7 +117,7 @@ async function lookAtPaths(
         : unknown("live_paths", path, misplaced.detail, next),
     );
   }
-  return told("live_paths", troubles, `${paths.length} outside every git tree`);
+  return gathered("live_paths", troubles, `${paths.length} outside every git tree`);
 }
 
 async function lookAtFiles({ ports }: Operator, { home }: HomeAsk): Promise<readonly Look[]> {
@@ -134,7 +134,7 @@ async function lookAtFiles({ ports }: Operator, { home }: HomeAsk): Promise<read
   if (list.kind === "refused") {
     troubles.push(fail("readable", home, list.detail, "see to owner and mode of the home"));
   }
-  return told("readable", troubles, `${read} files`);
+  return gathered("readable", troubles, `${read} files`);
 }
 
 async function lookAtSecrets({ ports }: Operator, store: string): Promise<readonly Look[]> {
@@ -169,7 +169,7 @@ async function lookAtSecrets({ ports }: Operator, store: string): Promise<readon
       }
     }
   }
-  return told("secret_files", troubles, `${names.length} private files`);
+  return gathered("secret_files", troubles, `${names.length} private files`);
 }
 
 async function lookAtUnfinished(
@@ -204,7 +204,7 @@ async function lookAtUnfinished(
       `see what stands there: home adopt ${arrow.file}; then remove ${folder}`,
     ));
   }
-  return told("unfinished", troubles, "nothing is");
+  return gathered("unfinished", troubles, "nothing is");
 }
 
 async function lookAtAge(

@@ -64,7 +64,7 @@ export function unknown(check: Check, subject: string, observed: string, next: s
 }
 
 /** The troubles of one check, bounded; one pass where there are none. */
-export function told(check: Check, troubles: readonly Look[], well: string): readonly Look[] {
+export function gathered(check: Check, troubles: readonly Look[], well: string): readonly Look[] {
   if (troubles.length === 0) return [pass(check, well)];
   const worst = troubles.toSorted((one, other) => rank(one) - rank(other));
   const rest = worst.slice(MOST_ROWS);

@@ -9,7 +9,7 @@ import { refuseGitTree } from "../../../lib/home/home_place.ts";
 import { parent, within } from "../../../lib/host/paths.ts";
 import type { Fleet, SshTransport } from "../../../lib/topology/shape.ts";
 import type { Operator } from "../operator.ts";
-import { fail, type Look, pass, told, unknown } from "./look.ts";
+import { fail, gathered, type Look, pass, unknown } from "./look.ts";
 
 /** The oldest git that has every option that is used. */
 const OLDEST_GIT = [2, 24] as const;
@@ -64,7 +64,7 @@ export async function lookAtSsh(
     client,
     ...(well === null
       ? [unknown("known_host", "", "no topology is known", "see the checks of the home")]
-      : told("known_host", wrong, well)),
+      : gathered("known_host", wrong, well)),
   ];
 }
 

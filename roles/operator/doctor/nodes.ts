@@ -23,7 +23,7 @@ import type { DispatchFlags } from "../dispatch_flags.ts";
 import { readAsk } from "../one_host.ts";
 import type { Operator } from "../operator.ts";
 import { hashOf } from "../token_store.ts";
-import { type Check, fail, type Look, told, unknown } from "./look.ts";
+import { type Check, fail, gathered, type Look, unknown } from "./look.ts";
 
 /** Clocks further apart make receipts, expiries and freshness lie. */
 const MOST_SKEW_MS = 5000;
@@ -80,7 +80,7 @@ async function lookAtTokens({ plan, tokens }: Ready): Promise<readonly Look[]> {
     const next = found.nextStep ?? "have one made with `tokens issue`";
     troubles.push(fail("tokens", host, found.detail, next));
   }
-  return told("tokens", troubles, `one for each of ${plan.hosts.length} agents`);
+  return gathered("tokens", troubles, `one for each of ${plan.hosts.length} agents`);
 }
 
 function lookAtAgents(outcomes: readonly Outcome[], silent: readonly string[]): readonly Look[] {
@@ -104,7 +104,7 @@ function lookAtAgents(outcomes: readonly Outcome[], silent: readonly string[]): 
     ...outcomes.filter(({ code }) => code === "credential_missing").map(({ host }) => host),
     ...silent,
   ].map((host) => unknown("agents", host, "it was not asked", "see the check `tokens`"));
-  return told("agents", [...troubles, ...unheard], `${outcomes.length} answer`);
+  return gathered("agents", [...troubles, ...unheard], `${outcomes.length} answer`);
 }
 
 function lookAtClocks(reached: readonly Outcome[], all: number): readonly Look[] {
@@ -115,7 +115,7 @@ function lookAtClocks(reached: readonly Outcome[], all: number): readonly Look[]
       ? []
       : [fail("clocks", host, skewText(skewMs), "set the clock there, or here; see to NTP")]
   );
-  return heard("clocks", reached, all, told("clocks", troubles, `${reached.length} as ours`));
+  return heard("clocks", reached, all, gathered("clocks", troubles, `${reached.length} as ours`));
 }
 
 function lookAtVersions(reached: readonly Outcome[], all: number): readonly Look[] {
@@ -132,7 +132,7 @@ function lookAtVersions(reached: readonly Outcome[], all: number): readonly Look
       "the fleet is half upgraded: see `fleet versions`, and what keeps the rest",
     ));
   }
-  return heard("versions", reached, all, told("versions", troubles, list));
+  return heard("versions", reached, all, gathered("versions", troubles, list));
 }
 
 /** A pass of some is no pass of all. */
@@ -192,7 +192,7 @@ async function lookAtTokenEnds(
       troubles.push(fail("token_ends", host, observed, next));
     }
   }
-  const well = told("token_ends", troubles, `none within ${TOKEN_SOON_MS / DAY_MS} days`);
+  const well = gathered("token_ends", troubles, `none within ${TOKEN_SOON_MS / DAY_MS} days`);
   return heard("token_ends", hosts.map(({ host }) => ({ host }) as Outcome), all, well);
 }
 
@@ -230,7 +230,7 @@ async function lookAtCertificates(
     }
   });
   const well = seen === 0 ? "no endpoint uses https" : `${seen}, none ends within 21 days`;
-  return told("certificates", troubles, well);
+  return gathered("certificates", troubles, well);
 }
 
 /** The publishers that the hosts' adopter.toml name, and whether they answer. */
@@ -273,7 +273,11 @@ export async function lookAtPublishers(
     const look = await publisherAt(url, of.join(", "));
     if (look !== null) troubles.push(look);
   }
-  return told("publisher", troubles, named.size === 0 ? "no host adopts" : `${named.size} answer`);
+  return gathered(
+    "publisher",
+    troubles,
+    named.size === 0 ? "no host adopts" : `${named.size} answer`,
+  );
 
   async function publisherAt(url: string, of: string): Promise<Look | null> {
     const origin = parseOrigin(url);

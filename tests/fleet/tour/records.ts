@@ -24,7 +24,7 @@ export const RECORDS: readonly Station[] = [
   },
   {
     title: "a measurement becomes evidence",
-    proves: "a run through the router leaves a document that says what was measured, where and how",
+    proves: "a run leaves a document that says what was measured, where and under which conditions",
     walk: evidence,
   },
   {
@@ -82,7 +82,13 @@ async function drift(guide: Guide): Promise<void> {
 }
 
 async function evidence(guide: Guide): Promise<void> {
-  const at = ["--target", "host:gpu-b"];
-  await guide.operator(["benchmarks", "run", ...at, "llm.candidate"], { lines: 8 });
-  await guide.operator(["evidence", "list", ...at], { lines: 8 });
+  const at = ["--target", "host:laptop"];
+  const said = await guide.operator([
+    ...["benchmarks", "run", ...at, "--of", "serve:local", "--corpus", "refusal-bait"],
+  ], { lines: 14 });
+  const id = /--id (bench-\d+)/.exec(`${said.out}${said.err}`)?.[1] ?? "";
+  guide.expect(id !== "", "the id of the benchmark");
+  await guide.operator(["evidence", "fetch", ...at, "--id", id], { lines: 4 });
+  const list = await guide.operator(["evidence", "list"], { lines: 6 });
+  guide.expect(/opportunistic/.test(list.out), "the laptop's conditions beside its figures");
 }
