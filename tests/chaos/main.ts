@@ -42,6 +42,10 @@ async function main(): Promise<number> {
     console.error("main.ts --seed TEXT [--minutes N] [--hosts 1-8] [--keep FOLDER] [--quiet]");
     return 2;
   }
+  if (!values.inside && values.keep !== undefined && await holdsSomething(values.keep)) {
+    console.error(`${values.keep} holds something already: name an empty folder`);
+    return 2;
+  }
   if (!values.inside) return await enter(seed, values);
   const hosts = ["gpu-a", "gpu-b", "gpu-c", "gpu-d", "gpu-e", "gpu-f", "gpu-g", "gpu-h"]
     .slice(0, count);
@@ -73,6 +77,11 @@ async function main(): Promise<number> {
   const missing = tooQuiet(walked.facts);
   if (missing.length > 0) console.log(`too quiet to prove anything: no ${missing.join(", no ")}`);
   return walked.violations.length + missing.length === 0 ? 0 : 1;
+}
+
+async function holdsSomething(folder: string): Promise<boolean> {
+  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(() => []);
+  return entries.length > 0;
 }
 
 /** Goes on in namespaces of its own. */

@@ -14,6 +14,7 @@ import { clearDisk, fillDisk, recordsBelow, tearTail } from "./disk.ts";
 import { Host, plainEnv } from "./host.ts";
 import { type Address, makeFast, makeNetwork, makeSlow, pidsIn, setCable } from "./network.ts";
 import { Publisher } from "./publisher.ts";
+import { cgroupRoot, removeGroups } from "./groups.ts";
 import { killNow } from "./run.ts";
 import { readRecords } from "./records.ts";
 import { roleWords } from "../../support/role_process.ts";
@@ -393,17 +394,4 @@ async function adoptersIn(name: string): Promise<readonly number[]> {
     if (line.includes("/roles/adopter/main.ts")) found.push(pid);
   }
   return found;
-}
-
-/** Where groups of processes may be made that `ps` shows. */
-async function cgroupRoot(): Promise<string> {
-  const v1 = "/sys/fs/cgroup/systemd";
-  return await Deno.stat(v1).then(() => v1, () => "/sys/fs/cgroup");
-}
-
-async function removeGroups(path: string): Promise<void> {
-  for (const { name, isDirectory } of await Array.fromAsync(Deno.readDir(path)).catch(() => [])) {
-    if (isDirectory) await removeGroups(`${path}/${name}`);
-  }
-  await Deno.remove(path).catch(() => {});
 }
