@@ -107,6 +107,12 @@ export const SPECS: Readonly<Record<HostId, HostSpec>> = {
 /** Ports that are the same on every host. */
 export const PORTS = { agent: 8765, data: 8080, admin: 8081, publisher: 8734 } as const;
 
+/**
+ * Where a host's agent may replace it: below /var/lib/anvil, the one place that it may write, in a
+ * folder with nothing else, of which it tells as configuration.
+ */
+export const ROUTER_TOML = "/var/lib/anvil/config/router.toml";
+
 /** MiB that each serve claims: a fixture needs less. */
 const CLAIM_MIB = 512;
 
@@ -219,13 +225,16 @@ export function agentToml(subnet: string, spec: HostSpec, fingerprint: string): 
 [router]
 admin = "http://127.0.0.1:${PORTS.admin}"
 token_file = "/var/lib/anvil/router/agent.token"
-config = "router.toml"
+config = "${ROUTER_TOML}"
 supervisor = "systemd-user"
 unit = "anvil-router.service"
 
 [serves]
 manifest = "serves.toml"
 topology = "topology.toml"
+
+[config]
+roots = [".", "/var/lib/anvil/config"]
 `) +
     (adopt === null ? "" : `
 [adopter]
@@ -297,8 +306,9 @@ export function receiverToml(id: HostId): string {
 
 /** A unit of the account, which starts the role of whichever generation is current. */
 export function roleUnit(role: "agent" | "router"): string {
+  const config = role === "agent" ? "/etc/anvil/agent.toml" : ROUTER_TOML;
   return `[Unit]\nDescription=Anvil ${role} of the current generation\n\n[Service]\nType=exec\n` +
-    `WorkingDirectory=/var/lib/anvil\nExecStart=/opt/anvil/anvil ${role} run /etc/anvil/${role}.toml\n` +
+    `WorkingDirectory=/var/lib/anvil\nExecStart=/opt/anvil/anvil ${role} run ${config}\n` +
     "KillMode=mixed\nTimeoutStopSec=90\nRestart=always\nRestartSec=1\nUMask=0077\n" +
     "NoNewPrivileges=yes\n\n[Install]\nWantedBy=default.target\n";
 }

@@ -12,6 +12,7 @@ import {
   publisherToml,
   receiverToml,
   roleUnit,
+  ROUTER_TOML,
   routerToml,
   servesToml,
   SPECS,
@@ -124,7 +125,7 @@ export async function prepareHost(
     "loginctl enable-linger anvil\n" +
     "install -d -o anvil -g anvil /opt/anvil /etc/anvil\n" +
     "install -d -o anvil -g anvil -m 0700 /var/lib/anvil /var/lib/anvil/receiver " +
-    "/var/lib/anvil/agent /var/lib/anvil/router /var/lib/anvil/router/state\n" +
+    "/var/lib/anvil/agent /var/lib/anvil/router /var/lib/anvil/router/state /var/lib/anvil/config\n" +
     "install -m 0755 /opt/anvil-receiver/launch/anvil /opt/anvil/anvil\n" +
     "chown anvil: /opt/engine/said\n",
   ]);
@@ -148,7 +149,7 @@ export async function prepareHost(
   await put("/etc/anvil/topology.toml", given.view);
   await put("/etc/anvil/adopter.toml", adopterToml(subnet, spec));
   await put("/etc/anvil/trust.json", given.trust);
-  await put("/etc/anvil/router.toml", routerToml(subnet, spec));
+  await put(ROUTER_TOML, routerToml(subnet, spec));
   const units = "/home/anvil/.config/systemd/user";
   for (const role of ["agent", "router"] as const) {
     await put(`${units}/anvil-${role}.service`, roleUnit(role));
