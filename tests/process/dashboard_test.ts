@@ -116,7 +116,10 @@ Deno.test("dashboard: its own task writes nothing, starts git alone, and is enou
   const narrow = tasks["dashboard"]?.command ?? "";
   const flag = (command: string, name: string) =>
     new RegExp(`--allow-${name}=[^"\\s]*`).exec(command)?.[0] ?? null;
-  for (const name of ["net", "read", "env"]) assert.equal(flag(narrow, name), flag(wide, name));
+  for (const name of ["net", "env"]) assert.equal(flag(narrow, name), flag(wide, name));
+  const reads = (command: string) => flag(command, "read")?.split("=")[1]?.split(",") ?? [];
+  assert.deepEqual(reads(narrow), ["$INIT_CWD", "$HOME/.anvil", "/etc/anvil"]);
+  for (const path of reads(narrow)) assert.ok(reads(wide).includes(path), path);
   for (const name of ["write", "sys", "ffi"]) assert.equal(flag(narrow, name), null, name);
   assert.equal(flag(narrow, "run"), "--allow-run=git");
   assert.ok(!/ -A | --allow-(?:all|net|read|run|env)[ "]/.test(narrow));
