@@ -127,7 +127,7 @@ async function promotion(guide: Guide): Promise<void> {
   const plan = await guide.operator(["promote", "plan", ...words, "--target", "host:gpu-a"], {
     ...{ cwd, lines: 20 },
   });
-  const digest = /\b[0-9a-f]{64}\b/.exec(plan.out)?.[0] ?? "";
+  const digest = /^digest +([0-9a-f]{64})$/m.exec(plan.out)?.[1] ?? "";
   guide.expect(digest !== "", "a digest in the plan");
   await guide.operator([
     ...["promote", "apply", ...words, "--plan", digest, "--target", "host:gpu-a", "--confirm"],
