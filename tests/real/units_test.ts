@@ -38,7 +38,7 @@ Deno.test({
         seen++;
       }
     }
-    assert.equal(seen, 19);
+    assert.equal(seen, 21);
   },
 });
 
