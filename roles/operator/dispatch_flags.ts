@@ -6,7 +6,7 @@
 
 import { parseTarget, type Target } from "../../lib/topology/resolve.ts";
 import { RESOURCE_ROLES } from "../../lib/topology/vocabulary.ts";
-import { type FleetFlags, HOME_FLAG, JSON_FLAG } from "./flags.ts";
+import { type FleetFlags, HOME_FLAG, JSON_FLAG, textFlag } from "./flags.ts";
 import { fleetSource } from "./fleet_source.ts";
 import type { Operator } from "./operator.ts";
 
@@ -21,9 +21,6 @@ export interface DispatchFlags extends FleetFlags {
   readonly timeout?: number;
   readonly requireAll: boolean;
 }
-
-const text = (brief: string, placeholder: string) =>
-  ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
 
 /** `--target`; completed with the hosts of the home's live topology. */
 export function targetFlag(operator: Operator) {
@@ -49,13 +46,13 @@ export function targetFlag(operator: Operator) {
 export const DISPATCH_FLAGS = {
   json: JSON_FLAG,
   home: HOME_FLAG,
-  topology: text("A topology; without it the live one of the home", "FILE"),
-  tokens: text(
+  topology: textFlag("A topology; without it the live one of the home", "FILE"),
+  tokens: textFlag(
     "The token store: a folder of files, mode 0600 (default: tokens in the home)",
     "DIR",
   ),
-  tokenFile: text("A file with the token, mode 0600; for one host", "FILE"),
-  ca: text("Authorities of https endpoints, PEM, besides the well-known ones", "FILE"),
+  tokenFile: textFlag("A file with the token, mode 0600; for one host", "FILE"),
+  ca: textFlag("Authorities of https endpoints, PEM, besides the well-known ones", "FILE"),
   fingerprint: {
     kind: "parsed",
     parse: fingerprint,

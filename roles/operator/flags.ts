@@ -32,6 +32,10 @@ export const BY_FLAG = {
   placeholder: "NAME",
 } as const;
 
+/** An optional flag that takes its word as it stands. */
+export const textFlag = (brief: string, placeholder: string) =>
+  ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
+
 /** `[FILE]`. */
 export const FILE = {
   kind: "tuple",

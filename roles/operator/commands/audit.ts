@@ -1,5 +1,6 @@
 /** `anvil-operator audit tail`. @module */
 
+import { textFlag } from "../flags.ts";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import type { Target } from "../../../lib/topology/resolve.ts";
@@ -29,9 +30,6 @@ export function auditRoutes(operator: Operator) {
   });
 }
 
-const text = (brief: string, placeholder: string) =>
-  ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
-
 function tailCommand(operator: Operator) {
   return buildCommand<TailFlags, [], ProgramContext>({
     parameters: {
@@ -51,8 +49,8 @@ function tailCommand(operator: Operator) {
           withNegated: false,
           brief: "Reads too, not only plans and what was applied",
         },
-        principal: text("Only what this client did", "NAME"),
-        operation: text("Only this operation", "NOUN.VERB"),
+        principal: textFlag("Only what this client did", "NAME"),
+        operation: textFlag("Only this operation", "NOUN.VERB"),
       },
     },
     docs: {

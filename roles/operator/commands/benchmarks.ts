@@ -1,5 +1,6 @@
 /** `anvil-operator benchmarks ...`. @module */
 
+import { textFlag } from "../flags.ts";
 import { buildCommand, buildRouteMap } from "@stricli/core";
 import type { Json } from "../../../lib/core/canonical_json.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
@@ -58,8 +59,6 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-const text = (brief: string, placeholder: string) =>
-  ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
 const count = (brief: string, placeholder: string) =>
   ({ kind: "parsed", parse: wholeNumber, optional: true, brief, placeholder }) as const;
 
@@ -76,14 +75,14 @@ function runCommand(operator: Operator) {
             "serve:NAME of serves.toml, member:NAME of agent.toml, or alias:NAME by the router",
           placeholder: "KIND:NAME",
         },
-        corpus: text("What is asked: chat, code, long-prompt, refusal-bait", "CORPUS"),
-        corpusDigest: text("Refuse unless the host has the corpus of this digest", "HEX"),
+        corpus: textFlag("What is asked: chat, code, long-prompt, refusal-bait", "CORPUS"),
+        corpusDigest: textFlag("Refuse unless the host has the corpus of this digest", "HEX"),
         repeats: count("Times each prompt is asked (default: 1)", "N"),
         concurrency: count("Requests at a time (default: 1)", "N"),
         topLogprobs: count("Likeliest tokens asked for at each place (default: 5)", "N"),
         requestSeconds: count("Seconds one request may take (default: 120)", "S"),
         deadline: count("Seconds after which no more is asked (default: 1800)", "S"),
-        resume: text("Go on with this benchmark instead", "BENCHMARK"),
+        resume: textFlag("Go on with this benchmark instead", "BENCHMARK"),
       },
     },
     docs: {
@@ -132,7 +131,7 @@ function inputOf(flags: RunFlags): { readonly [key: string]: Json } {
 function statusCommand(operator: Operator) {
   return buildCommand<TargetFlags & { readonly id?: string }, [], ProgramContext>({
     parameters: {
-      flags: { ...lookFlags(operator), id: text("This one alone", "BENCHMARK") },
+      flags: { ...lookFlags(operator), id: textFlag("This one alone", "BENCHMARK") },
     },
     docs: {
       brief: "Say how far benchmarks of a host are, or how they ended",
@@ -151,7 +150,7 @@ function cancelCommand(operator: Operator) {
     parameters: {
       flags: {
         ...changeFlags(operator),
-        id: text("This one, or none; without it whichever runs", "BENCHMARK"),
+        id: textFlag("This one, or none; without it whichever runs", "BENCHMARK"),
       },
     },
     docs: {

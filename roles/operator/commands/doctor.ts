@@ -1,5 +1,6 @@
 /** `anvil-operator doctor`: everything the operator stands on, and what to mend. @module */
 
+import { textFlag } from "../flags.ts";
 import { buildCommand } from "@stricli/core";
 import { within } from "../../../lib/host/paths.ts";
 import type { ProgramContext } from "../../../lib/terminal/program.ts";
@@ -27,9 +28,6 @@ interface DoctorFlags extends DispatchFlags {
   readonly rev: string;
 }
 
-const text = (brief: string, placeholder: string) =>
-  ({ kind: "parsed", parse: String, optional: true, brief, placeholder }) as const;
-
 /** Looks at everything the operator stands on. */
 export function doctorCommand(operator: Operator) {
   return buildCommand<DoctorFlags, [], ProgramContext>({
@@ -38,7 +36,7 @@ export function doctorCommand(operator: Operator) {
         ...DISPATCH_FLAGS,
         requireAll: yes("Exit 0 only when every check passes"),
         offline: yes("Ask nobody: what needs the network is unknown"),
-        repo: text("The repository the home is materialized from", "REPO"),
+        repo: textFlag("The repository the home is materialized from", "REPO"),
         rev: {
           kind: "parsed",
           parse: String,
