@@ -12,6 +12,7 @@
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { ActKind } from "./act.ts";
+import { AgentAsks } from "./agent_asks.ts";
 import { BOUND, type Flatness, flatnessOf, type Point } from "./flatness.ts";
 import { inside, obstacle } from "./netns/enter.ts";
 import { NetnsWorld } from "./netns/world.ts";
@@ -24,6 +25,9 @@ import type { World } from "./world.ts";
 const HERE = fileURLToPath(import.meta.url);
 const CONFIG = fileURLToPath(new URL("../../deno.json", import.meta.url));
 const EVERY_MS = 10_000;
+/** Between two looks of a gateway that watches, and what one look asks of a host. */
+const LOOK_MS = 2_000;
+const LOOK = ["node.identity", "node.facts", "serves.list", "mode.status", "operations.list"];
 /** One act in so many of a walk's: an hour of a house, not of a storm. */
 const ONE_ACT_IN = 8;
 
@@ -52,12 +56,28 @@ async function sample(world: World, series: Map<string, Series>, signal: AbortSi
   }
 }
 
+/** Looks at every agent all along, as an open dashboard does: their heaps are used, not only held. */
+async function look(world: World, signal: AbortSignal): Promise<number> {
+  const asks = new AgentAsks(world);
+  let answered = 0;
+  await Promise.all(world.hosts.map(async (host) => {
+    while (!signal.aborted) {
+      for (const operation of LOOK) {
+        if ((await asks.read(host, operation))?.status === 200) answered += 1;
+      }
+      await pause(LOOK_MS, signal);
+    }
+  }));
+  return answered;
+}
+
 async function soak(minutes: number, seed: string, out: string | undefined): Promise<number> {
   const folder = await Deno.makeTempDir({ prefix: "anvil-soak-" });
   const series = new Map<string, Series>();
   const began = new Date().toISOString();
   const whole = plan(seed, minutes, ["gpu-a", "gpu-b"]);
   const acts = whole.acts.filter(({ kind }, index) => index % ONE_ACT_IN === 0 && MILD.has(kind));
+  let answered = 0;
   const walked = await (async () => {
     await using world = await NetnsWorld.start({
       folder,
@@ -67,6 +87,7 @@ async function soak(minutes: number, seed: string, out: string | undefined): Pro
     });
     const stop = new AbortController();
     const sampling = sample(world, series, stop.signal);
+    const looking = look(world, stop.signal);
     const done = await walk(world, { ...whole, faults: [], acts }, {
       clientsPerHost: 2,
       pauseMs: [300, 1500],
@@ -76,12 +97,13 @@ async function soak(minutes: number, seed: string, out: string | undefined): Pro
       beforeSettling: async () => {
         stop.abort();
         await sampling;
+        answered = await looking;
       },
     });
     return done;
   })();
   await Deno.remove(folder, { recursive: true }).catch(() => {});
-  return await tell({ minutes, seed, began, series: [...series.values()], walked, out });
+  return await tell({ minutes, seed, began, series: [...series.values()], answered, walked, out });
 }
 
 interface Told {
@@ -89,11 +111,15 @@ interface Told {
   readonly seed: string;
   readonly began: string;
   readonly series: readonly Series[];
+  /** Reads that agents answered. */
+  readonly answered: number;
   readonly walked: Walked;
   readonly out: string | undefined;
 }
 
-async function tell({ minutes, seed, began, series, walked, out }: Told): Promise<number> {
+async function tell(
+  { minutes, seed, began, series, answered, walked, out }: Told,
+): Promise<number> {
   const rows = series.flatMap(({ host, program, pid, points }) => {
     const flatness = flatnessOf(points);
     return flatness === null ? [] : [{ host, program, pid, ...flatness }];
@@ -104,13 +130,13 @@ async function tell({ minutes, seed, began, series, walked, out }: Told): Promis
   const lives = facts.lives.filter(({ program }) => /^(router|agent)$/.test(program)).length;
   const flat = rows.every((row) => row.flat) && rows.length > 0;
   console.log(
-    `soak of ${minutes} min: ${facts.transcripts.length} requests, ${facts.asks.length} asks, ` +
+    `soak of ${minutes} min: ${facts.transcripts.length} requests, ${facts.asks.length} asks, ${answered} reads, ` +
       `${lives} lives of routers and agents; bound ${BOUND / 1024 / 1024} MiB/h: ` +
       (flat ? "flat" : "NOT FLAT"),
   );
   if (out !== undefined) {
     const requests = facts.transcripts.length;
-    const told = { began, minutes, seed, requests, violations, rows, series };
+    const told = { began, minutes, seed, requests, answered, violations, rows, series };
     await Deno.writeTextFile(out, `${JSON.stringify(told)}\n`);
   }
   return flat && violations.length === 0 ? 0 : 1;
