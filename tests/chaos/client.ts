@@ -34,8 +34,8 @@ export interface Words {
 }
 
 const CONNECT_MS = 5000;
-/** Longer than any fault. */
-const PATIENCE_MS = 40_000;
+/** Longer than any fault, in milliseconds. */
+export const PATIENCE_MS = 40_000;
 const PATHS = { openai: "/v1/chat/completions", anthropic: "/v1/messages" } as const;
 
 type Stop = "left" | "gave_up";

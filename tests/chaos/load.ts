@@ -6,6 +6,7 @@
 
 import { ask, type Wish, type Words } from "./client.ts";
 import type { Transcript } from "./facts.ts";
+import { askByLibrary } from "./sdk_client.ts";
 import { SeededRandom } from "./random.ts";
 import { elapsed, pause } from "./time.ts";
 import type { World } from "./world.ts";
@@ -39,11 +40,13 @@ export class Load {
       this.#open.set(host, 0);
       return Array.from({ length: options.clientsPerHost }, async (_, index) => {
         const name = `${host}-${index}`;
+        // The first of each host is a library, as most people use one.
+        const asked = index === 0 ? askByLibrary : ask;
         const random = new SeededRandom(`${options.seed}/clients/${name}`);
         for (let turn = 0; !this.#stop.signal.aborted; turn++) {
           const wish = wishOf(random, host, `m-${options.seed}-${name}-${turn}`);
           this.#open.set(host, (this.#open.get(host) ?? 0) + 1);
-          this.transcripts.push(await ask(world.data(host), wish, words));
+          this.transcripts.push(await asked(world.data(host), wish, words));
           this.#open.set(host, (this.#open.get(host) ?? 0) - 1);
           await pause(random.whole(...options.pauseMs), this.#stop.signal);
         }
