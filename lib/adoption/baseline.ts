@@ -99,8 +99,8 @@ async function firstSample(
   const blind = cannotJudge(sample, rules.verdict.required);
   if (blind.length === 0 || overridden(attempt, "baseline")) return sample;
   const said = blind.map(({ probe, code }) => `${probe} ${code}`).join(", ");
-  const detail = `required probes could not tell before: ${said}`;
-  return refusals(ports)("cannot_judge", detail, "environment");
+  const no = refusals(ports);
+  return no("cannot_judge", `required probes could not tell before: ${said}`, "environment");
 }
 
 function refusals({ clock }: AdoptionPorts) {

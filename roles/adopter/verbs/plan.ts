@@ -45,12 +45,9 @@ export async function plan(adopter: Adopter): Promise<Outcome> {
   }
   const offered = slots.offered?.candidate ?? null;
   const missing = offered === null ? null : await backend.missing(offered);
+  const free = proves ? "would_prove" : "would_adopt";
   return fine(
-    proves
-      ? "would_prove"
-      : admission.kind === "begin" && reasons.length === 0
-      ? "would_adopt"
-      : "would_wait",
+    admission.kind === "begin" && reasons.length === 0 ? free : "would_wait",
     "",
     {
       admission: admission.kind,
