@@ -250,3 +250,15 @@ Deno.test("proof: power lost in the window, and the machine boots something else
   assert.deepEqual(ended(slots), ["superseded", "superseded"]);
   untouched(rig);
 });
+
+Deno.test("proof: what waits for a boot goes on waiting", async () => {
+  const rig = rigOf();
+  const pending = {
+    ...{ path: "old", candidate: null, direction: "forward", previous: "here" } as const,
+    ...{ revert_to: "here", baseline: null, boot_id: "boot-0", since: "2026-01-01T00:00:00.000Z" },
+  };
+  await rig.open().note({ kind: "snapshot", slots: { ...NO_SLOTS, pending } });
+  const slots = await proves(rig);
+  assert.deepEqual(ended(slots), ["known-good", "proven"]);
+  assert.deepEqual(slots.pending, pending);
+});
