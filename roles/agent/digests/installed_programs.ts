@@ -41,7 +41,7 @@ export interface ProgramParts {
 }
 
 /** Below the operation's deadline: a host that is busy loads each of them slowly. */
-export const ASK_MS = 30_000;
+export const ASK_MS = 60_000;
 
 const buildShape = z.looseObject({
   version: z.string().max(128),

@@ -30,7 +30,7 @@ export const OUR_UNITS = [
 
 const MOST_DROP_INS = 32;
 /** A supervisor of a busy host is asked for each unit. */
-const ASK_MS = 15_000;
+const ASK_MS = 30_000;
 
 /** One unit. */
 export interface InstalledUnit {

@@ -21,7 +21,7 @@ export interface DigestParts {
 }
 
 /** Above what a program may take to say which build it is, and the look at files beside it. */
-export const DIGESTS_MS = 45_000;
+export const DIGESTS_MS = 90_000;
 
 const text = z.string();
 const build = z.strictObject({ version: text, build_digest: text.nullable() }).nullable();
