@@ -59,8 +59,8 @@ export async function furnishHosts(
   await Promise.all(BOOTSTRAPPED.map((id) => serve(fleet, id)));
   tell("routers and engines serve");
   for (const id of BOOTSTRAPPED) await publish(fleet, id, "first");
-  await Promise.all(BOOTSTRAPPED.map((id) => candidates(fleet, id, "stage")));
-  tell("each host has been offered what it runs");
+  await Promise.all(BOOTSTRAPPED.map((id) => prove(fleet, id)));
+  tell("each host has been offered what it runs, and has proven it");
 }
 
 /** The operator's token of a host, in the gateway's home and in the rig's folder. */
@@ -106,9 +106,11 @@ export async function serve(fleet: FleetRig, host: HostId): Promise<void> {
   }
 }
 
-/** `candidates.VERB` of a host's agent. */
-async function candidates(fleet: FleetRig, host: HostId, verb: string): Promise<string> {
-  return await ask(fleet, ["op", "call", `candidates.${verb}`, "--target", `host:${host}`]);
+/** What runs is offered to the host, and proven where it runs: nothing is restarted. */
+export async function prove(fleet: FleetRig, host: HostId): Promise<void> {
+  const at = ["--target", `host:${host}`];
+  await ask(fleet, ["op", "call", "candidates.stage", ...at]);
+  await ask(fleet, ["op", "call", "candidates.adopt", ...at, "--confirm"]);
 }
 
 /** Offers a bundle to a host. */
