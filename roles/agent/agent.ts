@@ -48,6 +48,7 @@ import { tokenOperations } from "./operations/tokens.ts";
 import { serveIdentityOperation } from "./operations/serve_identity.ts";
 import { servesOperations } from "./operations/serves.ts";
 import type { ServesHost } from "./serves_host.ts";
+import { Stillness } from "./stillness.ts";
 
 /** Everything an agent needs from outside. */
 export interface AgentPorts {
@@ -189,8 +190,10 @@ function listen(
   const epoch = hex(ports.random(16));
   const ledger = new Ledger(database, { clock, epoch });
   const topology = config.topology ?? null;
+  const stillness = new Stillness(clock);
   const changes: Changes = openChanges(config, {
     ...ports,
+    stillness,
     files: ports.facts.files,
     run: ports.facts.run,
   });
@@ -203,7 +206,8 @@ function listen(
   const bench = new Bench({
     ...{ config, clock, remarks, build, store },
     ...{ upstream: ports.upstream, files: ports.facts.files, openServes: ports.openServes },
-    ...{ facts: ports.facts, tryLock: ports.tryLock, change: changes.live },
+    ...{ facts: ports.facts, tryLock: ports.tryLock, stillness },
+    changes,
     router: changes.client,
     lockPath: within(config.state, "benchmarks.lock"),
   });
@@ -235,7 +239,7 @@ function listen(
       files: ports.facts.files,
       directories: ports.directories,
       tryLock: ports.tryLock,
-      change: changes.live,
+      ...{ change: changes.live, stillness },
     }),
     digestsOperation(digestParts(config, ports, changes)),
     ...tokenOperations({
@@ -252,7 +256,7 @@ function listen(
     ...servesOperations({
       node: config.node,
       open: ports.openServes,
-      change: changes.live,
+      ...{ change: changes.live, stillness },
     }),
     serveIdentityOperation({ open: ports.openServes }),
     ...benchmarkOperations({ bench, store }),

@@ -118,7 +118,13 @@ async function life(disk: FakeDisk, concurrency: number): Promise<void> {
   };
   const look = () => Promise.resolve(LOOK);
   const ports = { clock, upstream: engine(disk), journal, store, look, onChange: () => {} };
-  const session = new Session(ports, { run: "run-1", target, corpus, deadlineMs: 60_000 }, state);
+  const session = new Session(ports, {
+    run: "run-1",
+    target,
+    corpus,
+    deadlineMs: 60_000,
+    change: null,
+  }, state);
   let end;
   try {
     end = await session.work();

@@ -29,6 +29,8 @@ export interface ChangeParts {
   readonly store: ChangeStore;
   /** Reads manifest and topology anew; refuses when they have problems. */
   readonly survey: (signal: AbortSignal) => Promise<SurveyPorts | Refusal>;
+  /** The benchmark that a change would end; null when there is none. */
+  readonly measuring: () => string | null;
 }
 
 /** `open`, but not while a change works on this host: it would find another world than it left. */
@@ -70,26 +72,26 @@ export const plannedShape = z.strictObject({
   plan: planShape,
   /** The steps in words. */
   steps: z.array(z.string()),
+  ends_benchmark: z.string().nullable().describe("The benchmark that runs now and would end."),
 });
 
 /** A plan as it is shown. */
 export type Shown = z.infer<typeof plannedShape>;
 
-/** `plan` as it is shown. */
-export function shown(plan: Plan): Shown {
-  return { digest: planDigest(plan), plan, steps: plan.steps.map(stepText) };
-}
-
 /** Plans from a fresh survey. */
 export async function planned(
-  { survey }: ChangeParts,
+  { survey, measuring }: ChangeParts,
   make: Planner,
   signal: AbortSignal,
 ): Promise<Ran<Shown>> {
   const ports = await survey(signal);
   if ("kind" in ports) return ports;
   const plan = await make(ports, signal);
-  return plan.kind === "refused" ? plan : { kind: "ok", value: shown(plan) };
+  if (plan.kind === "refused") return plan;
+  // A plan is the same plan whether something is measured or not.
+  const ends_benchmark = plan.steps.length === 0 ? null : measuring();
+  const steps = plan.steps.map(stepText);
+  return { kind: "ok", value: { digest: planDigest(plan), plan, steps, ends_benchmark } };
 }
 
 /** Makes a plan out of what this host is now. */
