@@ -108,6 +108,7 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
     store,
     survey: (signal) => survey(config, serves, router, signal),
     measuring: () => stillness.inTheWay(null),
+    clock,
   };
   return {
     operations: [

@@ -55,7 +55,8 @@ export function changePlanText({ result, host }: Outcome): string {
         }),
       ) +
       `\n${touched.map(([name = "", what]) => `${name.padEnd(9)} ${what}\n`).join("")}` +
-      endsText(shown) + notesText(plan) + `digest    ${cellTold(shown, "digest")}\n`,
+      endsText(shown) + notesText(plan) + ageText(shown) +
+      `digest    ${cellTold(shown, "digest")}\n`,
   );
 }
 
@@ -84,6 +85,17 @@ function endsText(plan: JsonObject): string {
   return typeof id === "string"
     ? harmless(`ends      ${id}, which is being measured: it will be no evidence\n`)
     : "";
+}
+
+/** How old the measurement is by which somebody is promoted. */
+function ageText({ evidence_age_days: days }: JsonObject): string {
+  if (typeof days !== "number") return "";
+  const age = days < 0
+    ? "to come, by that host's clock"
+    : days === 0
+    ? "today"
+    : `${days} ${days === 1 ? "day" : "days"} ago`;
+  return `measured  ${age}\n`;
 }
 
 function notesText(plan: JsonObject): string {

@@ -10,6 +10,7 @@
 
 import { z } from "zod";
 import type { Json } from "../../../lib/core/canonical_json.ts";
+import type { Clock } from "../../../lib/core/clock.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import type { OperationContext, Ran } from "../../../lib/operation/operation.ts";
 import {
@@ -31,6 +32,7 @@ export interface ChangeParts {
   readonly survey: (signal: AbortSignal) => Promise<SurveyPorts | Refusal>;
   /** The benchmark that a change would end; null when there is none. */
   readonly measuring: () => string | null;
+  readonly clock: Clock;
 }
 
 /** `open`, but not while a change works on this host: it would find another world than it left. */
@@ -78,6 +80,12 @@ export const plannedShape = z.strictObject({
 /** A plan as it is shown. */
 export type Shown = z.infer<typeof plannedShape>;
 
+/** `plan` as it is shown; it is the same plan whether something is `measured` now or not. */
+export function shown(plan: Plan, measured: string | null): Shown {
+  const ends_benchmark = plan.steps.length === 0 ? null : measured;
+  return { digest: planDigest(plan), plan, steps: plan.steps.map(stepText), ends_benchmark };
+}
+
 /** Plans from a fresh survey. */
 export async function planned(
   { survey, measuring }: ChangeParts,
@@ -87,11 +95,7 @@ export async function planned(
   const ports = await survey(signal);
   if ("kind" in ports) return ports;
   const plan = await make(ports, signal);
-  if (plan.kind === "refused") return plan;
-  // A plan is the same plan whether something is measured or not.
-  const ends_benchmark = plan.steps.length === 0 ? null : measuring();
-  const steps = plan.steps.map(stepText);
-  return { kind: "ok", value: { digest: planDigest(plan), plan, steps, ends_benchmark } };
+  return plan.kind === "refused" ? plan : { kind: "ok", value: shown(plan, measuring()) };
 }
 
 /** Makes a plan out of what this host is now. */
