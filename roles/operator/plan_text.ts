@@ -72,7 +72,7 @@ export function resumePlanText({ result, host }: Outcome): string {
     ? "end it as it stands; nothing more is done, and its tiers stay as they are"
     : "close the tiers it holds again, then go on with what is left";
   return harmless(
-    `${cellTold(plan, "change")} on ${host} is at ${state}: ${how}\n` +
+    `${cellTold(plan, "change")} on ${host} is at ${state}: ${how}\n${endsText(plan)}` +
       `steps     anvil-operator promote status --target host:${host}\n`,
   );
 }

@@ -104,7 +104,8 @@ export function promotionOperations(parts: ChangeParts): Operation[] {
       plan: async (wish) => {
         const record = await parts.store.record(wish.change);
         if ("kind" in record) return record;
-        return { kind: "ok", value: { ...wish, state: record.state.at } };
+        const ends_benchmark = wish.abandon ? null : parts.measuring();
+        return { kind: "ok", value: { ...wish, state: record.state.at, ends_benchmark } };
       },
       run: async ({ change, abandon }, context) => {
         const { conductor } = parts;

@@ -88,7 +88,7 @@ export function routerOperations({ client, change, stillness }: RouterParts): Op
         const busy = change();
         if (busy !== null) return busyWith(busy);
         // Whose tier is closed, or opened to other clients, is measured under other conditions.
-        const stays = action === (intent === "admit" ? "readmit" : "quiesce");
+        const stays = (action === "readmit") === (intent === "admit");
         const alone = await stillness.disturb(
           `${action} ${tier}`,
           (through) => !stays && through.tier === tier,
