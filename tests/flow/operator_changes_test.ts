@@ -183,8 +183,8 @@ Deno.test("promote: what is sent is what was asked for, and a stale plan is told
   const words = `llm.primary --config ${file} ${named} --drain 300`;
   const planned = await operator.run(`promote plan ${words} ${HERE}`);
   assert.equal(planned.code, 0, planned.err);
-  assert.match(planned.out, /^measured  41 days ago$/m);
-  assert.match(planned.out, /^ends      bench-000004, which is being measured/m);
+  assert.match(planned.out, /^measured +41 days ago$/m);
+  assert.match(planned.out, /^ends +bench-000004, which is being measured/m);
   assert.match(planned.out, /^closed +primary\nwritten +router.toml, and the router restarts\n/m);
   const apply = `promote apply ${words} --plan ${digest} --confirm ${HERE}`;
   const applied = await operator.run(apply);
