@@ -14,7 +14,9 @@ import { hostFiles } from "../../lib/home/host_files.ts";
 import { liveTopology, openHome, readSet } from "../../lib/home/open_home.ts";
 import { TOKENS } from "../support/agent.ts";
 import { type DriftHost, driftHost, hexOf } from "../support/drift_host.ts";
+import { adopterRig, adopterToml } from "../support/adopter_rig.ts";
 import { freePort } from "../support/free_port.ts";
+import { roleWords } from "../support/role_process.ts";
 
 const ROUTER = 'schema = 1\nnode = "gpu-a"\n';
 const UNIT = "[Unit]\nDescription=a router\n# /etc/systemd/system/not-a-heading\n";
@@ -44,8 +46,11 @@ class Fleet implements AsyncDisposable {
     this.#home = home;
   }
 
-  static async of(others: readonly (readonly [string, number])[] = []): Promise<Fleet> {
-    const host = await driftHost();
+  static async of(
+    others: readonly (readonly [string, number])[] = [],
+    toml = "",
+  ): Promise<Fleet> {
+    const host = await driftHost(toml);
     const home = host.dir.at("home");
     const topology = fleetToml([["gpu-a", host.agent.agent.port], ...others])
       .replace("roles = []", 'roles = ["router"]');
@@ -240,4 +245,43 @@ Deno.test("drift: nodes that are down, barred, older or wrong are told of, and n
   // Problems come first.
   const hosts = out.split("\n").flatMap((line) => /^(\S+) +(drift|unknown) /.exec(line)?.[2] ?? []);
   assert.deepEqual(hosts, [...hosts].sort());
+});
+
+Deno.test("drift: a bootstrapped host is called identical once it has proven what it runs", async () => {
+  await using rig = await adopterRig();
+  const adopter = await rig.host();
+  const { folder } = adopter;
+  const cache = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`;
+  const program = [
+    ...["env", "-C", folder, `DENO_DIR=${cache}`, Deno.execPath()],
+    ...await roleWords("adopter", folder),
+  ];
+  await using fleet = await Fleet.of(
+    [],
+    `[adopter]\nconfig = "${folder}/adopter.toml"\noutside = []\n` +
+      `program = ${JSON.stringify(program)}\n`,
+  );
+  const { agent } = fleet.host;
+  const text = adopterToml(folder, rig.url).replace(/\[\[gates\]\][\s\S]*/, "") +
+    `[[probes]]\nname = "agent"\nkind = "tcp"\naddress = "127.0.0.1:${agent.agent.port}"\n`;
+  await Deno.writeTextFile(`${folder}/adopter.toml`, text);
+  const target = await rig.publish("one");
+  assert.ok(target?.kind === "bundle");
+  await rig.bootstrap(adopter, target.digest);
+  let keys = 0;
+  const call = async (verb: string) => {
+    const told = await agent.call(
+      `candidates.${verb}`,
+      { input: {}, confirm: true, dry_run: false },
+      { key: `drift-proof-${++keys}` },
+    );
+    return (told.body["result"] as Record<string, unknown>)["code"];
+  };
+  assert.equal(await call("stage"), "already_current");
+  // This adopter is run from its source, which is no build: that is told beside it.
+  const generation = async () =>
+    (await fleet.items()).filter((item) => item.startsWith("generation "));
+  assert.deepEqual(await generation(), ["generation current unknown nothing_proven"]);
+  assert.equal(await call("adopt"), "proven");
+  assert.deepEqual(await generation(), []);
 });
