@@ -295,13 +295,35 @@ Deno.test("invariant: gateway loss changes no serving", () => {
     ...{ from: 21_000, to: 21_050 },
     tiers: sample.tiers.map((tier) => ({ ...tier, readiness: "not_ready" })),
   };
+  const closed = {
+    ...shut,
+    tiers: sample.tiers.map((tier) => ({ ...tier, intent: "quiesce" })),
+  };
+  const promotion: AskFact = { ...ask, operation: "promotion.apply", at: 40_000 };
   red(gatewayChanged, [
     ["a tier fell", { inflicted, samples: [sample, shut] }],
     ["a request failed", {
       inflicted,
       transcripts: [failed],
     }],
+    ["a tier was closed, and nobody was at it", { inflicted, samples: [sample, closed] }],
+    ["a request met a closed tier, and nobody was at it", {
+      inflicted,
+      asks: [{ ...promotion, host: "gpu-b" }, { ...promotion, at: 200_000 }],
+      transcripts: [{ ...failed, code: "tier_quiesced" }],
+    }],
+    ["a request failed otherwise beside an operation", {
+      inflicted,
+      asks: [promotion],
+      transcripts: [failed],
+    }],
   ], [
+    ["an operation that was under way closed the tier (seed 9)", {
+      inflicted,
+      samples: [sample, closed],
+      asks: [promotion],
+      transcripts: [{ ...failed, code: "tier_quiesced" }],
+    }],
     ["a request failed before anybody looked", {
       inflicted,
       transcripts: [{ ...failed, began: 19_000 }],
