@@ -8,7 +8,7 @@ import {
   refuseDrift,
   refuseUnauthorized,
 } from "../../../lib/bootstrap/plan.ts";
-import { type BootstrapReceipt, exitCodeOf, isSettled } from "../../../lib/bootstrap/receipt.ts";
+import { type BootstrapReceipt, exitCodeOf } from "../../../lib/bootstrap/receipt.ts";
 import { type Answer, operationIdShape } from "../../../lib/bootstrap/requests.ts";
 import { canonicalJson, type Json } from "../../../lib/core/canonical_json.ts";
 import { newId } from "../../../lib/core/ids.ts";
@@ -19,6 +19,7 @@ import { type Applied, applyPlan, settleAnswering, toldBefore } from "../bootstr
 import { giveUp } from "../bootstrap/go_back.ts";
 import { BOOTSTRAP_SCOPE } from "../bootstrap/grants.ts";
 import { refuseAgent } from "../bootstrap/judge_agent.ts";
+import { receiptLines } from "../bootstrap/receipt_text.ts";
 import { bootstrapFolder, keptReceipt, receiptPorts } from "../bootstrap/receipts.ts";
 import {
   attemptPorts,
@@ -298,15 +299,6 @@ function reportAnswer(context: ProgramContext, answer: Answer | Refusal, json: b
       unfinished ? ", unfinished" : ""
     }${answer.ok ? "" : `\nrefused: ${answer.code}`}\n`;
   reportData(context, { ...answer } as Json, lines, json, code);
-}
-
-function receiptLines(receipt: BootstrapReceipt): string {
-  const { operation_id, phases, error } = receipt;
-  const lines = phases.map(({ phase, at }) => `  ${at}  ${phase}\n`).join("");
-  const open = isSettled(receipt)
-    ? ""
-    : `  not settled; next: the same apply with --operation ${operation_id}\n`;
-  return `${operation_id}\n${lines}${error === null ? "" : `  ${error}\n`}${open}`;
 }
 
 async function readPlanFile({ ports }: Operator, path: string): Promise<Plan | Refusal> {
