@@ -60,3 +60,18 @@ export function candidateOf({ payload, target }: Offer): Candidate {
 export function isExpired(candidate: Candidate, now: number): boolean {
   return !(Date.parse(candidate.expires_at) > now);
 }
+
+/** Why the offer of `candidate` may not be used any more; null: it may, or there was none. */
+export function offerAgainst(
+  candidate: Candidate | null,
+  withdrawn: readonly string[],
+  now: number,
+): { readonly code: "candidate_withdrawn" | "expired"; readonly detail: string } | null {
+  if (candidate === null) return null;
+  if (withdrawn.includes(candidate.id)) {
+    return { code: "candidate_withdrawn", detail: "the publisher took the candidate back" };
+  }
+  return isExpired(candidate, now)
+    ? { code: "expired", detail: `the offer expired at ${candidate.expires_at}` }
+    : null;
+}

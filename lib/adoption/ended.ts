@@ -123,6 +123,8 @@ function withoutPath(slots: Slots, path: string): Slots["staged"] {
 }
 
 function pendingAfter(slots: Slots, attempt: Attempt): Slots["pending"] {
+  // A proof moves nothing: what waits for a boot goes on waiting.
+  if (attempt.purpose === "prove") return slots.pending;
   if (attempt.purpose !== "adopt" || slots.pending === null) return null;
   const brings = attempt.baseline?.boot_pending === true;
   return brings ? { ...slots.pending, path: attempt.path, candidate: attempt.candidate } : null;
@@ -131,6 +133,7 @@ function pendingAfter(slots: Slots, attempt: Attempt): Slots["pending"] {
 function rejectedBy(slots: Slots, attempt: Attempt, parts: EndingParts): Slots["rejected"] {
   const cls = parts.class ?? null;
   const { candidate } = attempt;
+  if (attempt.purpose === "back") return leftBehind(slots, attempt, parts);
   if (candidate === null) return slots.rejected;
   if (parts.kind === "known-good") return slots.rejected.filter(({ id }) => id !== candidate.id);
   if (cls === null) return slots.rejected;
@@ -142,4 +145,18 @@ function rejectedBy(slots: Slots, attempt: Attempt, parts: EndingParts): Slots["
     detail: parts.detail,
   };
   return reject(slots.rejected, fault, Date.parse(parts.at));
+}
+
+/** What was left for a proven one is rejected already, by its proof: now it is known whose fault it is. */
+function leftBehind(slots: Slots, { previous }: Attempt, parts: EndingParts): Slots["rejected"] {
+  const left = slots.rejected.find(({ id }) => id === previous);
+  if (left === undefined || parts.kind !== "rolled-back" || parts.class !== "candidate") {
+    return slots.rejected;
+  }
+  const { code, detail } = parts;
+  return reject(
+    slots.rejected,
+    { ...left, class: "candidate", code, detail },
+    Date.parse(parts.at),
+  );
 }

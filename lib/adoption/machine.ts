@@ -13,6 +13,13 @@
  *                            └─ anything else ─> inspect, once ─> manual-recovery
  *     any ─ somebody else moved what runs ─> superseded, hands off
  *
+ * What runs already and was never proven is only judged; where another one was proven, going back to
+ * that is an attempt of its own, whose verdict only says whose fault it was:
+ *
+ *     prove: began ─> baseline ─> probe ─┬─ good ─> commit, which moves nothing ─> known-good
+ *                       │refused         └─ bad ─> failed
+ *     back:  as above ─> probe ─ good or bad ─> commit ─> rolled-back
+ *
  * Every ending is written into the receipts before the attempt is let go; retention comes after.
  *
  * @module
@@ -80,7 +87,7 @@ export function step(slots: Slots, event: Event): Slots {
     case "baseline_taken":
       if (attempt.phase !== "baseline") return slots;
       return to({
-        phase: "activate",
+        phase: attempt.purpose === "prove" ? "probe" : "activate",
         baseline: event.baseline,
         previous: event.previous,
         revert_to: event.revert_to,
@@ -119,6 +126,8 @@ export function step(slots: Slots, event: Event): Slots {
         });
       }
       if (attempt.candidate !== null && slots.withdrawn.includes(attempt.candidate.id)) {
+        // We did not make it the running one: that it was taken back is told, as of all that runs.
+        if (attempt.purpose === "prove") return end(withdrawnWhileProven(event));
         return to({
           phase: "revert",
           condemned: {
@@ -132,9 +141,15 @@ export function step(slots: Slots, event: Event): Slots {
       return to({ phase: "commit" });
     case "judged_bad":
       if (attempt.phase !== "probe" && attempt.phase !== "commit") return slots;
+      if (attempt.purpose === "prove") return end(notGood(slots, event));
+      // It was proven once and stays, whatever fails on it now as it failed on what we left.
+      if (attempt.purpose === "back" && event.condemned.code !== "boot_before_verdict") {
+        return to({ phase: "commit", condemned: event.condemned });
+      }
       return condemned(attempt, event, end, to);
     case "committed":
       if (attempt.phase !== "commit") return slots;
+      if (attempt.purpose === "back") return end(wentBack(attempt, event));
       return end({
         kind: "known-good",
         code: event.problem === null ? "proven" : "proven_not_boot_default",
@@ -276,6 +291,52 @@ function condemned(
     });
   }
   return to({ phase: "revert", condemned: event.condemned });
+}
+
+/** What runs is not good, and it was not us who made it run: it stays, loudly. */
+function notGood(slots: Slots, event: Extract<Event, { kind: "judged_bad" }>): EndingParts {
+  const { code, detail, evidence } = event.condemned;
+  const other = slots.proven === null
+    ? "no generation was ever proven here"
+    : `${slots.proven.rev} was proven last`;
+  return {
+    kind: "failed",
+    code: "current_not_good",
+    detail: `what runs does not pass: ${code}: ${detail}; nothing was switched; ${other}`,
+    evidence,
+    // Nothing was changed, so nothing shows whose fault it is: it is tried again, later and later.
+    class: "environment",
+    at: event.at,
+  };
+}
+
+/** What the earlier generation passes and the later did not, the later is to blame for. */
+function wentBack(
+  { condemned }: Attempt,
+  event: Extract<Event, { kind: "committed" }>,
+): EndingParts {
+  const detail = condemned === null
+    ? "what ran did not pass the probes; the last proven generation runs again, and passes"
+    : "what ran did not pass the probes, and the last proven generation, which runs again, does " +
+      `not either: the cause is elsewhere: ${condemned.code}: ${condemned.detail}`;
+  return {
+    kind: "rolled-back",
+    code: "current_not_good",
+    detail: event.problem === null ? detail : `${detail}; ${event.problem}`,
+    evidence: condemned?.evidence ?? null,
+    class: condemned === null ? "candidate" : null,
+    at: event.at,
+  };
+}
+
+function withdrawnWhileProven(event: Extract<Event, { kind: "judged_good" }>): EndingParts {
+  return {
+    kind: "refused",
+    code: "candidate_withdrawn",
+    detail: "the publisher withdrew what runs before it was proven",
+    evidence: event.evidence,
+    at: event.at,
+  };
 }
 
 function letGo(slots: Slots, attempt: Attempt): Slots {

@@ -7,8 +7,8 @@
 import { type Clock, timestamp } from "../core/clock.ts";
 import type { Perform } from "../core/machine.ts";
 import type { Backend, Facts, LaunchAsk } from "./backend.ts";
-import { takeBaseline } from "./baseline.ts";
-import { isExpired } from "./candidate.ts";
+import { takeBaseline, takeProof } from "./baseline.ts";
+import { offerAgainst } from "./candidate.ts";
 import type { Effect, Event } from "./event.ts";
 import { type Gate, type GateMemory, reasonsOf } from "./gate.ts";
 import { settleIdle } from "./hysteresis.ts";
@@ -16,6 +16,7 @@ import { onLaunch, settle } from "./recovery.ts";
 import { readGates, readProbes } from "./sample.ts";
 import type { Attempt, Condemned, Slots } from "./slots.ts";
 import {
+  asIfPassed,
   judge,
   type Probe,
   type Sample,
@@ -63,7 +64,9 @@ export function performer(
     if (attempt === null) throw new Error(`${effect.kind} is owed without an attempt`);
     switch (effect.kind) {
       case "baseline":
-        return await takeBaseline(ports, rules, slots, attempt);
+        return attempt.purpose === "prove"
+          ? await takeProof(ports, rules, slots, attempt)
+          : await takeBaseline(ports, rules, slots, attempt);
       case "activate":
         return await activate(ports, rules, slots, attempt, again);
       case "revert":
@@ -139,7 +142,7 @@ async function activate(
     return { kind: "superseded", found: facts.current, at: at(ports) };
   }
   if (baselineStale(attempt, facts, rules, clock.now())) return { kind: "baseline_stale" };
-  const against = offerAgainst(slots, attempt, clock.now());
+  const against = offerAgainst(attempt.candidate, slots.withdrawn, clock.now());
   if (against !== null) return { kind: "refused", ...against, class: null, at: at(ports) };
   if (!(attempt.overrides?.rules.includes("gates") ?? false)) {
     const reasons = reasonsOf(await gateReadings(ports));
@@ -161,18 +164,6 @@ function baselineStale(attempt: Attempt, facts: Facts, rules: AdoptionRules, now
   if (baseline === null || baseline.boot_id !== facts.boot_id) return true;
   const age = now - Date.parse(baseline.at);
   return age < 0 || age > rules.baselineMs;
-}
-
-/** Why the offer behind `attempt` may not be used any more. */
-function offerAgainst(slots: Slots, attempt: Attempt, now: number) {
-  const { candidate } = attempt;
-  if (candidate === null) return null;
-  if (slots.withdrawn.includes(candidate.id)) {
-    return { code: "candidate_withdrawn", detail: "the publisher took the candidate back" };
-  }
-  return isExpired(candidate, now)
-    ? { code: "expired", detail: `the offer expired at ${candidate.expires_at}` }
-    : null;
 }
 
 async function revert(
@@ -278,13 +269,26 @@ async function restored(
   return answer({ kind: "nothing", class: "environment", code: "activation_lost", detail });
 }
 
-/** Only what runs is committed: the machine may have booted between verdict and here. */
+/**
+ * Only what runs is committed: the machine may have booted between verdict and here. A proof moves
+ * nothing: it only tells when the next boot takes something else.
+ */
 async function commit(ports: AdoptionPorts, attempt: Attempt, path: string): Promise<Event> {
   const facts = await ports.backend.facts();
   if (facts.kind !== "refused" && facts.current !== path) {
     return bootedBack(attempt, facts)
       ? probed({ kind: "booted_back" }, ports)
       : { kind: "superseded", found: facts.current, at: at(ports) };
+  }
+  if (attempt.purpose === "prove") {
+    const elsewhere = facts.kind === "refused"
+      ? facts.detail
+      : facts.selected === path
+      ? null
+      : `it runs and is good, and ${
+        facts.selected ?? "nothing known"
+      } is selected for the next boot`;
+    return { kind: "committed", problem: elsewhere, at: at(ports) };
   }
   const done = await ports.backend.commit(path);
   const problem = done.kind === "ok" ? null : `${done.code}: ${done.detail}`;
@@ -305,6 +309,9 @@ async function watch(
   path: string,
 ): Promise<Watched> {
   const { backend, clock, probes } = ports;
+  // Neither changed anything for the better yet: what failed before is not forgiven.
+  const strict = attempt.purpose === "prove" || attempt.purpose === "back";
+  const before = strict ? asIfPassed(attempt.baseline) : attempt.baseline;
   const samples: TimedSample[] = [];
   for (;;) {
     const facts = await backend.facts();
@@ -317,15 +324,16 @@ async function watch(
       sample: facts.kind === "refused" ? allUnknown(sample) : sample,
       takenMs: clock.monotonic(),
     });
-    const verdict = judge(attempt.baseline, samples, rules.verdict);
+    const verdict = judge(before, samples, rules.verdict);
     if (verdict.kind !== "more") return verdict;
     await clock.sleep(rules.sampleEveryMs);
   }
 }
 
 /** Not somebody's doing: what is not committed does not survive a boot. */
-function bootedBack({ baseline, condemned, previous }: Attempt, facts: Facts): boolean {
-  return condemned === null && baseline !== null && baseline.boot_id !== facts.boot_id &&
+function bootedBack({ purpose, baseline, condemned, previous }: Attempt, facts: Facts): boolean {
+  return purpose !== "prove" && condemned === null && baseline !== null &&
+    baseline.boot_id !== facts.boot_id &&
     facts.current === previous;
 }
 

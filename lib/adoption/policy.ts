@@ -10,11 +10,14 @@
  * | withdrawn         | refused            | refused                      |
  * | step back         | refused            | refused, `--despite-downgrade` |
  *
+ * What is offered and runs already, never proven, disturbs nobody while it is proven: no policy holds
+ * that back. A timer needs a probe for it, though: without one everything is good.
+ *
  * @module
  */
 
 import type { Facts } from "./backend.ts";
-import { isExpired } from "./candidate.ts";
+import { type Candidate, offerAgainst } from "./candidate.ts";
 import { type Reason, rule } from "./gate.ts";
 import { stands } from "./rejection.ts";
 import { type By, type Override, rejectionOf, type Slots, type Staged } from "./slots.ts";
@@ -29,13 +32,16 @@ export interface AdoptAsk {
   readonly by: By;
   readonly despite: readonly Override[];
   readonly policy: Policy;
+  /** True when there is a probe. */
+  readonly probed: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /** What follows. */
 export type Admission =
-  | { readonly kind: "begin"; readonly staged: Staged }
+  /** `prove`: what is offered runs already, and was never judged. Nothing will be touched. */
+  | { readonly kind: "begin"; readonly purpose: "adopt" | "prove"; readonly staged: Staged }
   /** There is nothing to do. */
   | { readonly kind: "nothing"; readonly code: NothingCode; readonly detail: string }
   /** Later, perhaps: it is on record what for. */
@@ -65,21 +71,28 @@ export function isPaused(slots: Slots, now: number): boolean {
 
 /** Whether what is staged may become an attempt now. */
 export function admit(slots: Slots, facts: Facts, ask: AdoptAsk): Admission {
-  const { by, despite, policy, now } = ask;
+  const { by, despite, policy, probed, now } = ask;
   if (slots.manual !== null) {
     const { code, detail } = slots.manual;
     return { kind: "refused", code: "manual_recovery", detail: `${code}: ${detail}` };
   }
-  if (slots.staged === null) return nothingStaged(slots, facts);
-  const { candidate, path } = slots.staged;
-  if (path === facts.current) return nothing("already_current", "what is staged runs already");
+  const proves = unproven(slots, facts);
+  const staged = proves ?? slots.staged;
+  if (staged === null) return nothingStaged(slots, facts);
+  const { candidate, path } = staged;
+  if (proves === null && path === facts.current) {
+    return nothing("already_current", "what is staged runs already");
+  }
   if (path === slots.pending?.path) {
     return nothing("already_current", "what is staged is installed and waits for a boot");
   }
-  if (by.kind === "timer" && policy !== "rolling") {
+  if (by.kind === "timer" && proves === null && policy !== "rolling") {
     return nothing("policy", `policy ${policy}: a person adopts`);
   }
-  const refusal = offerRefusal(slots, facts, ask);
+  if (by.kind === "timer" && !probed) {
+    return nothing("policy", "there is no probe: a person says whether what runs is good");
+  }
+  const refusal = offerRefusal(slots, candidate, facts, ask);
   if (refusal !== null) return refusal;
   const at = new Date(now).toISOString();
   const reasons: Reason[] = [];
@@ -95,25 +108,33 @@ export function admit(slots: Slots, facts: Facts, ask: AdoptAsk): Admission {
     const detail = `${rejection.class}, ${rejection.code}: ${rejection.detail} (${until})`;
     reasons.push(rule("rejection", "rejected", detail, at));
   }
-  return reasons.length > 0 ? { kind: "wait", reasons } : { kind: "begin", staged: slots.staged };
+  if (reasons.length > 0) return { kind: "wait", reasons };
+  return { kind: "begin", purpose: proves === null ? "adopt" : "prove", staged };
+}
+
+/** What runs and was never proven, though it is what is staged, or offered. While a boot waits: none. */
+function unproven({ staged, offered, pending, proven }: Slots, facts: Facts): Staged | null {
+  const here = staged ??
+    (offered === null ? null : { ...offered, path: offered.candidate.id });
+  if (here === null || pending !== null || here.path !== facts.current) return null;
+  return proven?.path === here.path ? null : here;
 }
 
 function nothingStaged(slots: Slots, facts: Facts): Admission {
   if (slots.offered === null) return nothing("no_candidate", "nothing is offered");
-  const same = slots.proven?.path === facts.current &&
-    slots.proven?.sequence === slots.offered.candidate.sequence;
-  return same
-    ? nothing("already_current", "what is offered runs and is proven")
+  return slots.offered.candidate.id === facts.current
+    ? nothing("already_current", "what is offered runs already")
     : nothing("not_staged", "what is offered is not staged yet");
 }
 
-function offerRefusal(slots: Slots, facts: Facts, ask: AdoptAsk): Admission | null {
-  const candidate = slots.staged?.candidate;
-  if (candidate === undefined) return null;
-  if (slots.withdrawn.includes(candidate.id)) {
-    return no("candidate_withdrawn", "the publisher took the candidate back");
-  }
-  if (isExpired(candidate, ask.now)) return no("expired", `it expired at ${candidate.expires_at}`);
+function offerRefusal(
+  slots: Slots,
+  candidate: Candidate,
+  facts: Facts,
+  ask: AdoptAsk,
+): Admission | null {
+  const against = offerAgainst(candidate, slots.withdrawn, ask.now);
+  if (against !== null) return no(against.code, against.detail);
   const { proven } = slots;
   if (proven === null || proven.path !== facts.current || ask.despite.includes("downgrade")) {
     return null;

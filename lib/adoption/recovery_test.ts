@@ -11,11 +11,15 @@ import { nextAction } from "./recovery.ts";
 
 type Entries = readonly Entry<Event, Effect>[];
 
-async function journalOf(set: (rig: AdoptionRig) => void): Promise<Entries> {
+async function journalOf(
+  set: (rig: AdoptionRig) => void,
+  path = "new",
+  purpose: "adopt" | "prove" = "adopt",
+): Promise<Entries> {
   const rig = new AdoptionRig(new FakeWorld(), new FakeDisk(), "by_itself");
   rig.world.generations.set("new", { whole: true, kernel: "k1" });
   set(rig);
-  await rig.open().take(rig.began("new"));
+  await rig.open().take(rig.began(path, [], purpose));
   return await rig.entries().read();
 }
 
@@ -25,7 +29,17 @@ const fails = (rig: AdoptionRig) => {
 const kernel = (rig: AdoptionRig) => {
   rig.world.generations.set("new", { whole: true, kernel: "k2" });
 };
-const JOURNALS = [() => {}, fails, kernel];
+const oldFails = (rig: AdoptionRig) => {
+  rig.facts.probe = () => ({ state: "fail" });
+};
+/** The last two prove what runs already. */
+const JOURNALS = async (): Promise<readonly Entries[]> => [
+  await journalOf(() => {}),
+  await journalOf(fails),
+  await journalOf(kernel),
+  await journalOf(() => {}, "old", "prove"),
+  await journalOf(oldFails, "old", "prove"),
+];
 
 const somewhere = fc.constantFrom("old", "new", "third", null);
 const facts: fc.Arbitrary<Facts> = fc.record({
@@ -38,8 +52,7 @@ const facts: fc.Arbitrary<Facts> = fc.record({
 
 Deno.test("recovery: every prefix of a journal has one next action, whatever is so", async () => {
   let prefixes = 0;
-  for (const set of JOURNALS) {
-    const entries = await journalOf(set);
+  for (const entries of await JOURNALS()) {
     for (let length = 0; length <= entries.length; length++) {
       prefixes++;
       const prefix = entries.slice(0, length);
@@ -55,6 +68,10 @@ Deno.test("recovery: every prefix of a journal has one next action, whatever is 
           one.kind === "done" && one.event.kind === "judged_good"
         );
         if (slots.proven !== null) assert.ok(judged);
+        // What runs is proven by looking: nothing is ever launched for it, or told to a boot loader.
+        if (action.kind === "perform" && slots.attempt?.purpose === "prove") {
+          assert.ok(!["activate", "inspect", "revert"].includes(action.effect.kind));
+        }
         if (action.kind === "post_boot") assert.equal(now.booted, slots.pending?.path);
         if (action.kind === "boot_other") assert.notEqual(now.booted, slots.pending?.path);
         assert.deepEqual(nextAction(prefix, now), action, "not a function of its arguments");
@@ -62,7 +79,7 @@ Deno.test("recovery: every prefix of a journal has one next action, whatever is 
     }
   }
   console.log(`recovery: ${prefixes} prefixes`);
-  assert.equal(prefixes, 38);
+  assert.equal(prefixes, 58);
 });
 
 const at = "2026-01-01T00:00:00.000Z";
@@ -88,6 +105,26 @@ const events: fc.Arbitrary<Event> = fc.constantFrom<Event>(
       ...{ boot_parts: [], stop: [], restart: [], reload: [], start: [], skipped: [] },
       ...{ added: 0, removed: 0, changed: 0 },
     },
+  },
+  {
+    kind: "began",
+    attempt: "p",
+    purpose: "prove",
+    path: "old",
+    candidate: candidate("old"),
+    by: { who: "t", kind: "timer" },
+    overrides: null,
+    at,
+  },
+  {
+    kind: "began",
+    attempt: "g",
+    purpose: "back",
+    path: "old",
+    candidate: null,
+    by: { who: "t", kind: "timer" },
+    overrides: null,
+    at,
   },
   { kind: "baseline_stale" },
   { kind: "gates_busy", reasons: [], at },
@@ -123,8 +160,12 @@ Deno.test("recovery: events in any order bless nothing that was not judged, and 
         const after = recall(adoption, entries).state;
         if (after.proven !== null) assert.ok(judged);
         // Withdrawn before its verdict: never proven.
-        if (event.kind === "judged_good" && before.withdrawn.includes("new")) {
+        const id = before.attempt?.candidate?.id ?? "";
+        if (event.kind === "judged_good" && before.withdrawn.includes(id)) {
           assert.notEqual(after.attempt?.phase, "commit");
+        }
+        if (after.attempt?.purpose === "prove") {
+          assert.notEqual(after.attempt.phase, "activate", "a proof launches what it looks at");
         }
         if (after.attempt !== null) assert.notEqual(adoption.owed(after), null, "stuck");
       }

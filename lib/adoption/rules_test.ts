@@ -25,6 +25,7 @@ const ask = (more: Partial<AdoptAsk> = {}): AdoptAsk => ({
   by: { who: "t", kind: "timer" },
   despite: [],
   policy: "rolling",
+  probed: true,
   now: NOW,
   ...more,
 });
@@ -80,10 +81,54 @@ Deno.test("policy: nothing goes around expiry, withdrawal and manual recovery", 
   assert.equal(word({ ...staged(), manual }, all), "manual_recovery");
   assert.equal(word(NO_SLOTS), "no_candidate");
   assert.equal(word({ ...staged(), staged: null }), "not_staged");
+  const proven = { ...{ path: "old", rev: "r", sequence: 9, committed_at: at, at, attempt: "a" } };
   assert.equal(
-    word({ ...staged(), staged: { candidate: candidate("new"), path: "old", at } }),
+    word({ ...staged(), staged: { candidate: candidate("old"), path: "old", at }, proven }),
     "already_current",
   );
+});
+
+Deno.test("policy: what is offered runs and was never proven: it is proven, by timers too", () => {
+  const one = candidate("old");
+  const slots: Slots = { ...NO_SLOTS, offered: { candidate: one, at } };
+  const found = admit(slots, facts, ask());
+  assert.ok(found.kind === "begin");
+  assert.deepEqual([found.purpose, found.staged.path], ["prove", "old"]);
+  // It disturbs nothing, so no policy holds it back.
+  for (const policy of ["rolling", "stage-only", "manual", "none"] as const) {
+    assert.equal(word(slots, { policy }), "begin", policy);
+  }
+  // Staged, or only offered: the same.
+  const both = admit({ ...slots, staged: { candidate: one, path: "old", at } }, facts, ask());
+  assert.equal(both.kind === "begin" ? both.purpose : "", "prove");
+  const proven = { ...{ path: "old", rev: "r", sequence: 9, committed_at: at, at, attempt: "a" } };
+  // The same target under another number is the same target.
+  assert.equal(word({ ...slots, proven }), "already_current");
+  assert.equal(word({ ...slots, proven: { ...proven, path: "before" } }), "begin");
+  // Without a probe everything is good: only a person may say so.
+  assert.equal(word(slots, { probed: false }), "policy");
+  assert.equal(word(slots, { probed: false, by: person }), "begin");
+  // While a boot waits, the boot is what is to be judged.
+  const pending: PendingBoot = {
+    ...{ path: "new", candidate: null, direction: "forward", previous: "old", revert_to: "old" },
+    ...{ baseline: null, boot_id: "b", since: at },
+  };
+  assert.equal(word({ ...slots, pending }), "already_current");
+  // What holds for every attempt holds here.
+  const paused = { ...slots, pause: { by: "x", reason: "y", at, until: null } };
+  assert.equal(word(paused), "paused");
+  const fault = { id: "old", sequence: 1, class: "environment", code: "x", detail: "" } as const;
+  assert.equal(word({ ...slots, rejected: reject([], fault, NOW) }), "rejected");
+  const later = NOW + FIRST_RETRY_MS;
+  assert.equal(word({ ...slots, rejected: reject([], fault, NOW) }, { now: later }), "begin");
+  assert.equal(word({ ...slots, withdrawn: ["old"] }), "candidate_withdrawn");
+  const over = { ...slots, offered: { candidate: candidate("old", { expires_at: at }), at } };
+  assert.equal(word(over), "expired");
+  const manual = { attempt: "a", code: "x", detail: "", at };
+  assert.equal(word({ ...slots, manual }), "manual_recovery");
+  // Something else is staged: that is what is adopted.
+  const next = admit({ ...staged(), offered: slots.offered }, facts, ask());
+  assert.deepEqual(next.kind === "begin" ? [next.purpose, next.staged.path] : [], ["adopt", "new"]);
 });
 
 Deno.test("rejection: candidates stick, integrity until a newer offer, environment backs off", () => {

@@ -128,10 +128,14 @@ export type Ending = {
   readonly evidence: Evidence | null;
 };
 
-/** One try to make one path the running one. */
+/** One try to make one path the running one, or to prove that it is good. */
 export type Attempt = {
   readonly id: string;
-  readonly purpose: "adopt" | "rollback" | "post-boot" | "post-boot-back";
+  /**
+   * `prove`: what runs already is judged, and nothing is touched. `back`: what runs was judged bad
+   * so, and the last proven generation is to run again.
+   */
+  readonly purpose: "adopt" | "rollback" | "prove" | "back" | "post-boot" | "post-boot-back";
   readonly path: string;
   readonly candidate: Candidate | null;
   readonly previous: string | null;
@@ -142,7 +146,7 @@ export type Attempt = {
   readonly phase: Phase;
   readonly mode: "switch" | "boot";
   readonly baseline: Baseline | null;
-  /** What of the way back is being done: why it is, once a verdict was bad. */
+  /** Why the way back is gone, once a verdict was bad. Of `back`: what fails on the earlier one too. */
   readonly condemned: Condemned | null;
   readonly ending: Ending | null;
 };

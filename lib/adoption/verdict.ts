@@ -101,6 +101,17 @@ export function cannotJudge(before: Sample, required: readonly string[]): readon
 }
 
 /**
+ * What a path is held against that ran already when it was first looked at. Whatever could tell then
+ * is judged: a probe that fails from the start says nothing about a change, and all about the path.
+ */
+export function asIfPassed(before: Sample | null): Sample | null {
+  return before === null ? null : {
+    at: before.at,
+    readings: before.readings.map((one) => one.state === "fail" ? { ...one, state: "pass" } : one),
+  };
+}
+
+/**
  * Judges `samples`, oldest first, of one path, all taken by one process: spans are measured by its
  * monotonic clock, so that a wall clock that is set meanwhile makes no window of nothing. A probe that did not pass before cannot condemn. A
  * count that grows between the first sample and a later one fails that one: a slow crash loop looks

@@ -67,8 +67,8 @@ function tellsOfOffer(slots: Slots): boolean {
 
 function isHere(slots: Slots, facts: Facts | null): boolean {
   const { offered, proven } = slots;
-  return proven !== null && proven.path === facts?.current &&
-    proven.sequence === offered?.candidate.sequence;
+  // The same target offered anew, under another number, is no other target.
+  return proven !== null && proven.path === facts?.current && proven.path === offered?.candidate.id;
 }
 
 function lastEnding(slots: Slots): VisibleState | null {

@@ -1,6 +1,7 @@
 /**
  * What crossed between the home and a host: a patch and its receipt, in a folder each, kept in the
- * home. `adopt` brings a live file back for review; `install` takes the home's text to a host.
+ * home. `adopt` brings a live file back for review; `install` takes the home's text to a host;
+ * `restore` has a host put back what its last change replaced.
  *
  *     <home>/arrows/20261129T233735123Z-adopt-gpu-a-router.toml/change.patch
  *                                                              /receipt.json   last: it makes it count
@@ -17,7 +18,7 @@ import { digestShape, parseJson } from "./receipt.ts";
 /** `receipt.json` of an arrow. */
 export const arrowShape = z.strictObject({
   schema: z.literal(1),
-  arrow: z.enum(["adopt", "install"]),
+  arrow: z.enum(["adopt", "install", "restore"]),
   host: z.string(),
   /** The file's name on the host. */
   file: z.string(),
@@ -25,8 +26,11 @@ export const arrowShape = z.strictObject({
   path: z.string().nullable(),
   /** What stood on the host when it was read; null when there was no such file. */
   live_sha256: digestShape.nullable(),
-  /** What the home, or the named file, says. Of a topology: the host's view. */
-  home_sha256: digestShape,
+  /**
+   * What the home, or the named file, says; of a topology the host's view, of a restore what was to
+   * be put back. Null for a restore that joined an earlier call, whose receipt tells.
+   */
+  home_sha256: digestShape.nullable(),
   /** The generation that was live here, and its commit; null for a text that is from neither. */
   generation: digestShape.nullable(),
   commit: z.string().nullable(),

@@ -141,7 +141,7 @@ const FOLDER_CODES: readonly string[] = [
 ];
 
 function fileItems(
-  { files }: HostExpected,
+  { files, optional }: HostExpected,
   told: HostDigests["files"],
 ): readonly DriftItem[] {
   // What the set keeps of units is compared as units; beside the configuration it need not lie.
@@ -157,10 +157,11 @@ function fileItems(
     const fits = one.sha256 !== null && files.get(one.name)?.includes(one.sha256) === true;
     if (fits || !byName.has(one.name)) byName.set(one.name, one);
   }
-  const items = wanted.map(([name, digests]) => {
+  const items = wanted.flatMap(([name, digests]) => {
     const have = byName.get(name);
     const expected = digests[0] ?? null;
     if (have === undefined) {
+      if (optional.has(name)) return [];
       return whole || absent.includes(name)
         ? item("file", name, "missing", { expected })
         : item("file", name, "unknown", { expected, code: "not_listed" });

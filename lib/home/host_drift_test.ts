@@ -17,6 +17,7 @@ const none = { kind: "none" } as const;
 const EXPECTED: HostExpected = {
   host: "gpu-a",
   files: new Map([["router.toml", [A]], ["topology.toml", [A, B]]]),
+  optional: new Set(),
   bytesOf: () => null,
   units: new Map([["engine.service", { sha256: A, dropIns: new Map() }]]),
   unitsListed: false,
@@ -126,4 +127,15 @@ Deno.test("drift: no verdict is identical while anything is unknown or different
     const fine = states.every((state) => state === "identical" || state === "own");
     assert.equal(driftVerdict(items) === "identical", fine);
   }));
+});
+
+Deno.test("drift: a view that nothing here reads is not missed, and held when it is there", () => {
+  const without = { ...EXPECTED, optional: new Set(["topology.toml"]) };
+  assert.deepEqual(told(files([file("router.toml")]), without), []);
+  assert.deepEqual(told(files([file("router.toml")], false), without), [
+    "… unknown files_left_out",
+  ]);
+  const other = files([file("router.toml"), file("topology.toml", "c".repeat(64))]);
+  assert.deepEqual(told(other, without), ["topology.toml differs"]);
+  assert.deepEqual(told(files([]), without), ["router.toml missing"]);
 });

@@ -26,6 +26,8 @@ export interface HostExpected {
   readonly host: string;
   /** By name below the configuration folder: digests of which any will do. */
   readonly files: ReadonlyMap<string, readonly string[]>;
+  /** Names among them that are held when they are there, and not missed when they are not. */
+  readonly optional: ReadonlySet<string>;
   /** The bytes of one of them, made anew: to say which keys differ. */
   readonly bytesOf: (name: string) => Uint8Array | null;
   /** By unit: the digest of its text, and of its drop-ins by their names. */
@@ -119,6 +121,8 @@ export function hostExpected(
   return {
     host,
     files,
+    // Serves alone are held against the view: a host that has none may do without.
+    optional: new Set(files.has("serves.toml") ? [] : [TOPOLOGY]),
     bytesOf,
     units,
     unitsListed,

@@ -23,7 +23,7 @@ export type BodyEnd =
   | { readonly kind: "unverified" }
   /** The member itself reported an error in its stream. */
   | { readonly kind: "error_reported" }
-  /** Something is missing. `midLine`: an unfinished line was the last thing the client got. */
+  /** Something is missing. `midLine`: an unfinished line was the last thing the member sent. */
   | { readonly kind: "truncated"; readonly midLine: boolean };
 
 /** Bytes kept of the end of a body that is not a stream of events: usage stands there. */
@@ -68,6 +68,11 @@ export class BodyWatch {
   /** True in a stream where an event of ours would not cut one of the member's in two. */
   get betweenEvents(): boolean {
     return this.#stream !== null && !this.#stream.midEvent;
+  }
+
+  /** See {@link StreamWatch.open}; null when what passes is not read as events. */
+  get open(): number | null {
+    return this.#stream?.open ?? null;
   }
 
   /** The number of the next event, in the dialect that counts them; null in all others. */

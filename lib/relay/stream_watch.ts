@@ -114,6 +114,7 @@ export class StreamWatch {
   #terminated = false;
   #errorReported = false;
   #midEvent = false;
+  #open = 0;
 
   constructor(dialect: Dialect) {
     this.#terminator = TERMINATORS[dialect];
@@ -135,6 +136,11 @@ export class StreamWatch {
     return this.#midEvent || this.#lineLength > 0;
   }
 
+  /** How many of the last bytes belong to an event, or a line, that has not ended. */
+  get open(): number {
+    return this.#open;
+  }
+
   /** True while the line being read would end the stream if it were finished. */
   get midTerminator(): boolean {
     return this.#lineLength > 0 && this.#headBegins(0, DATA) &&
@@ -144,6 +150,7 @@ export class StreamWatch {
   /** Takes the next bytes; keeps no reference to them. */
   push(bytes: Uint8Array): void {
     let from = 0;
+    this.#open += bytes.length;
     while (from < bytes.length) {
       const feed = bytes.indexOf(LINE_FEED, from);
       const to = feed === -1 ? bytes.length : feed;
@@ -151,6 +158,7 @@ export class StreamWatch {
       if (feed === -1) return;
       this.#endLine();
       from = feed + 1;
+      if (!this.#midEvent) this.#open = bytes.length - from;
     }
   }
 

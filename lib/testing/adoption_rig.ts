@@ -10,7 +10,7 @@ import type { Effect, Event } from "../adoption/event.ts";
 import { type Gate, type Observed, observed } from "../adoption/gate.ts";
 import { decodeLine, type Line, NumberedJournal } from "../adoption/journal_entry.ts";
 import type { AdoptionPorts, AdoptionRules } from "../adoption/perform.ts";
-import type { Override, Slots } from "../adoption/slots.ts";
+import type { Attempt, Override, Proven, Slots } from "../adoption/slots.ts";
 import type { Probe, ProbeReading } from "../adoption/verdict.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Journal } from "../core/journal.ts";
@@ -40,6 +40,12 @@ export function candidate(id: string, more: Partial<Candidate> = {}): Candidate 
     allow_downgrade_from: [],
     ...more,
   };
+}
+
+/** A generation that was proven once. */
+export function provenOnce(path: string): Proven {
+  const at = new Date(RIG_EPOCH).toISOString();
+  return { path, rev: `rev-${path}`, sequence: 1, committed_at: at, at, attempt: "before" };
 }
 
 /** Time that passes only when somebody sleeps, and then at once. */
@@ -154,11 +160,15 @@ export class AdoptionRig {
   }
 
   /** The event that begins an attempt at `path`. */
-  began(path: string, despite: readonly Override[] = []): Event {
+  began(
+    path: string,
+    despite: readonly Override[] = [],
+    purpose: Attempt["purpose"] = "adopt",
+  ): Event {
     return {
       kind: "began",
       attempt: `a${this.#attempts++}`,
-      purpose: "adopt",
+      purpose,
       path,
       candidate: candidate(path),
       by: { who: "timer", kind: "timer" },

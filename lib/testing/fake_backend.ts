@@ -45,6 +45,8 @@ export class FakeWorld {
   readonly generations = new Map<string, FakeGeneration>([["old", { whole: true, kernel: "k1" }]]);
   readonly launches = new Map<string, { ask: LaunchAsk; state: "running" | "half" | Launch }>();
   readonly collected: string[] = [];
+  /** What the boot loader was told to take after a verdict. */
+  readonly commits: string[] = [];
   /** How often launching really changed something, by step and path. */
   readonly switches: string[] = [];
   reboots = 0;
@@ -202,6 +204,7 @@ export class FakeBackend implements Backend {
   commit(path: string): Promise<{ readonly kind: "ok" } | Refusal> {
     return this.#disk.effect(() => {
       this.#world.bootDefault = path;
+      this.#world.commits.push(path);
       return { kind: "ok" as const };
     });
   }

@@ -67,7 +67,7 @@ export const configShape = z.strictObject({
   policy: z.strictObject({
     adopt: z.enum(POLICIES).default("stage-only").describe(
       "What a timer may do: adopt, stage only, or nothing. `manual` and `none` stage nothing either; " +
-        "a person may always adopt.",
+        "a person may always adopt. What runs already is proven under each of them: that changes nothing.",
     ),
     stale_after_hours: whole(1, 8760).default(72).describe(
       "From then on waiting, silence of the publisher or a pending boot is loud.",

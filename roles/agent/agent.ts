@@ -38,6 +38,7 @@ import { Bench } from "./benchmarks/bench.ts";
 import { BenchmarkStore, type OpenBenchmarkJournal } from "./benchmarks/store.ts";
 import { benchmarkOperations } from "./operations/benchmarks.ts";
 import { candidateOperations } from "./operations/candidates.ts";
+import { configBackupsOperation } from "./operations/config_backups.ts";
 import { configInstallOperation } from "./operations/config_install.ts";
 import { configOperations } from "./operations/config.ts";
 import { type DigestParts, digestsOperation } from "./operations/digests.ts";
@@ -236,6 +237,11 @@ function listen(
       directories: ports.directories,
       tryLock: ports.tryLock,
       change: changes.live,
+    }),
+    configBackupsOperation({
+      ...{ places, state: config.state },
+      files: ports.facts.files,
+      directories: ports.directories,
     }),
     digestsOperation(digestParts(config, ports, changes)),
     ...tokenOperations({

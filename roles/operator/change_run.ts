@@ -5,7 +5,8 @@
  *                                    ─> live run, its steps as they happen ─> how it ended
  *
  * With `--key` an earlier call is joined: no plan is asked for, which might be refused because that
- * very run is under way. With `--json` one call is made, the one that was asked for.
+ * very run is under way. With `--json` one call is made, the one that was asked for, unless a
+ * receipt has to say what was planned.
  *
  * @module
  */
@@ -45,8 +46,13 @@ export interface Change {
   readonly more: string;
   /** What is written down around a live run. */
   readonly record?: {
-    /** Before anything is sent; a refusal leaves it unsent. */
-    readonly before: () => Promise<Refusal | null>;
+    /** A plan is made for it, with `--json` too: it says what is to be written down. */
+    readonly planned?: true;
+    /**
+     * Before anything is sent; a refusal leaves it unsent. `planned` is the plan, and null when an
+     * earlier call is joined.
+     */
+    readonly before: (planned: Outcome | null) => Promise<Refusal | null>;
     /** Once the outcome is known; what it gives is told. */
     readonly after: (outcome: Outcome) => Promise<Outcome>;
   };
@@ -73,7 +79,9 @@ export async function runChange(
   const confirmed = !change.destructive || confirmedBy(flags);
   const live = !flags.dryRun && confirmed;
   let steps: readonly string[] = [];
-  if (!live || (flags.key === undefined && !flags.json)) {
+  let planned: Outcome | null = null;
+  const first = !flags.json || change.record?.planned === true;
+  if (!live || (flags.key === undefined && first)) {
     const ask = askOf(change, { dryRun: true, confirm: false, key: "this-is-a-dry-run" });
     const dry = await runDispatch(context, operator, ready, flags, ask);
     const [outcome] = dry.outcomes;
@@ -84,10 +92,11 @@ export async function runChange(
         unconfirmed: !flags.dryRun && !confirmed,
       });
     }
-    context.terminal.err(change.plan(outcome));
+    if (!flags.json) context.terminal.err(change.plan(outcome));
+    planned = outcome;
     steps = textsTold(objectOf(outcome.result) ?? {}, "steps");
   }
-  await carryOut(context, operator, ready, flags, change, steps);
+  await carryOut(context, operator, ready, flags, change, { planned, steps });
 }
 
 async function carryOut(
@@ -96,10 +105,10 @@ async function carryOut(
   ready: Ready,
   flags: ChangeFlags | DestructiveFlags,
   change: Change,
-  steps: readonly string[],
+  { planned, steps }: { readonly planned: Outcome | null; readonly steps: readonly string[] },
 ): Promise<void> {
   const { clock } = operator.ports;
-  const unwritten = await change.record?.before() ?? null;
+  const unwritten = await change.record?.before(planned) ?? null;
   if (unwritten !== null) return reportFailure(context, unwritten, flags.json);
   const key = flags.key ?? newId("op", operator.dispatch.random);
   const sent = Promise.withResolvers<void>();

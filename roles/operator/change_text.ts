@@ -21,6 +21,12 @@ export function reachedText({ result, host, run, known }: Outcome): string {
   return harmless(text + runText(run, known));
 }
 
+/** Where the receipt of a live run is. */
+export function receiptText({ result }: Outcome): string {
+  const receipt = objectOf(result)?.["receipt"];
+  return typeof receipt === "string" ? `receipt ${receipt}\n` : "";
+}
+
 /** Modes and the newest change. */
 export function modeText({ result }: Outcome): string {
   const told = objectOf(result) ?? {};

@@ -117,20 +117,29 @@ export async function secretIn(
 }
 
 /** What changes on the host; null when its text may not be shown. */
-export function patchOver(host: string, { name, text }: Wanted, live: LiveFile): string | null {
+export function patchOver(
+  host: string,
+  { name, text }: Pick<Wanted, "name" | "text">,
+  live: Standing,
+): string | null {
   const before = live.kind === "live" ? live.text : live.kind === "absent" ? "" : null;
   return before === null || before === text ? null : unifiedPatch(`${host}/${name}`, before, text);
 }
 
+/** What stands on the host; `unread` where nobody could be asked for it, and it was done all the same. */
+export type Standing = LiveFile | { readonly kind: "unread"; readonly code: string };
+
 /** Keeps the receipt around the run, in the home when one is live; says aloud when it cannot. */
 export async function receiptOf(
   operator: Operator,
-  { home, host, by, wanted, live, patch, say }: {
+  { home, host, by, arrow, wanted, live, patch, say }: {
     readonly home: string | undefined;
     readonly host: string;
     readonly by: string;
-    readonly wanted: Wanted;
-    readonly live: LiveFile;
+    readonly arrow: "install" | "restore";
+    /** A text of null: it is known to the host alone. */
+    readonly wanted: Omit<Wanted, "text"> & { readonly text: string | null };
+    readonly live: Standing;
     readonly patch: string | null;
     readonly say: (text: string) => void;
   },
@@ -148,11 +157,11 @@ export async function receiptOf(
   const at = timestamp(ports.clock.now());
   const { name, text, from } = wanted;
   const told: Omit<Arrow, "schema" | "patch_sha256" | "outcome" | "code" | "change" | "backup"> = {
-    ...{ arrow: "install", host, file: name, path: from?.path ?? null },
+    ...{ arrow, host, file: name, path: from?.path ?? null },
     live_sha256: live.kind === "live" || live.kind === "withheld" ? live.sha256 : null,
-    home_sha256: hex(ports.sha256(text)),
+    home_sha256: text === null ? null : hex(ports.sha256(text)),
     ...{ generation: from?.generation ?? null, commit: from?.commit ?? null },
-    withheld: live.kind === "withheld" ? live.code : null,
+    withheld: live.kind === "withheld" || live.kind === "unread" ? live.code : null,
     ...{ at, by },
   };
   const none = { code: null, change: null, backup: null };

@@ -1,8 +1,9 @@
 /**
- * The member's answer on its way to the client: bytes untouched and unbuffered, the end judged.
+ * The member's answer on its way to the client: bytes untouched, the end judged.
  *
- *     read from the member ──> watch ──> write to the client ──> read …
+ *     read from the member ──> watch ──> hold ──> write to the client ──> read …
  *
+ * Of a stream whole events pass, as soon as they are whole; of anything else every byte at once.
  * Nothing is read from the member before the system took what was read before, so a slow client
  * slows the engine down and memory stays flat.
  *
@@ -13,6 +14,7 @@ import type { Clock } from "../../lib/core/clock.ts";
 import type { Reply } from "../../lib/intake/asked.ts";
 import type { BodyWatch } from "../../lib/relay/body_watch.ts";
 import type { Family } from "../../lib/relay/dialect.ts";
+import { EventHold } from "../../lib/relay/event_hold.ts";
 import { errorEvent, type FailureCode, failureOf, type Outcome } from "../../lib/relay/failure.ts";
 import { toClient } from "../../lib/relay/headers.ts";
 import type { ByteSource, HeaderList, Read, UpstreamAnswer } from "../../lib/relay/upstream.ts";
@@ -95,6 +97,8 @@ export class Relayed {
   readonly #parts: RelayParts;
   readonly #source: ByteSource;
   readonly #reply: Reply;
+  /** Null while nothing is kept back: most members send events whole. */
+  #hold: EventHold | null = null;
   #ended = false;
   /** A write is under way. */
   #writing = false;
@@ -130,6 +134,7 @@ export class Relayed {
     let first: Uint8Array | null = null;
     if (read?.kind === "bytes") {
       first = this.#take(read.bytes);
+      if (first.length === 0) first = null;
       read = this.#source.ended ? END : null;
       if (read !== null && !watch.isStream && watch.end("end").kind !== "truncated") {
         await this.#wrote(this.#reply.whole(status, headers, first));
@@ -154,7 +159,8 @@ export class Relayed {
     const { heartbeatMs, watch } = this.#parts;
     if (heartbeatMs === null || !this.#reading || !this.#reply.begun) return;
     this.#silentSince ??= now;
-    if (now - this.#silentSince < heartbeatMs || !watch.betweenEvents) return;
+    const between = watch.betweenEvents || this.#hold?.holds === true;
+    if (now - this.#silentSince < heartbeatMs || !between) return;
     if (this.#beating !== null) return;
     this.#silentSince = now;
     this.bytesOut += HEARTBEAT.length;
@@ -179,7 +185,7 @@ export class Relayed {
         if (await this.#wrote(this.#reply.end(bytes))) return this.#judge(END);
         break;
       }
-      going = await this.#wrote(this.#reply.write(bytes));
+      if (bytes.length > 0) going = await this.#wrote(this.#reply.write(bytes));
     }
     this.#left();
   }
@@ -202,10 +208,15 @@ export class Relayed {
     return interrupted ?? "upstream_closed";
   }
 
+  /** What may be written now that these bytes have come. */
   #take(bytes: Uint8Array): Uint8Array {
-    this.bytesOut += bytes.length;
-    this.#parts.watch.push(bytes);
-    return bytes;
+    const { watch } = this.#parts;
+    watch.push(bytes);
+    const { open } = watch;
+    if (open !== null && open > 0) this.#hold ??= new EventHold();
+    const passed = this.#hold === null || open === null ? bytes : this.#hold.pass(bytes, open);
+    this.bytesOut += passed.length;
+    return passed;
   }
 
   async #wrote(writing: Promise<boolean>): Promise<boolean> {
@@ -253,10 +264,13 @@ export class Relayed {
     const interrupted = this.#parts.interrupted();
     if (interrupted === "left") return this.#left();
     const code = interrupted ?? "upstream_truncated";
-    if (watch.takesEvents && code !== "client_stalled") {
+    // An event that was kept back is none: the client has whole ones, and ours can follow them.
+    const unseen = this.#hold?.holds === true;
+    if ((unseen || watch.takesEvents) && code !== "client_stalled") {
       const { nextSequence } = watch;
       const message = messageOf(code);
-      const event = errorEvent(family, code, message, requestId, end.midLine, nextSequence);
+      const midLine = end.midLine && !unseen;
+      const event = errorEvent(family, code, message, requestId, midLine, nextSequence);
       const bytes = encoder.encode(event);
       this.bytesOut += bytes.length;
       await this.#wrote(this.#reply.end(bytes));

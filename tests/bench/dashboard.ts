@@ -11,6 +11,7 @@
  */
 
 import type { Page } from "puppeteer-core";
+import { HEADERS } from "../../roles/operator/dashboard/guard.ts";
 import type { FleetWatch } from "../../roles/operator/dashboard/fleet_watch.ts";
 import {
   exampleWatch,
@@ -72,6 +73,28 @@ async function measure(pages: Pick<Awaited<ReturnType<typeof startChromium>>, "n
   return seen;
 }
 
+/** First paint of a page with one line in it, with the policies of ours: what the browser costs. */
+async function floor(
+  pages: Pick<Awaited<ReturnType<typeof startChromium>>, "newPage">,
+  rounds: number,
+) {
+  const seen: number[] = [];
+  const body = '<!doctype html><html lang="en"><title>empty</title><p>One line.</p></html>';
+  const headers = { ...HEADERS, "content-type": "text/html; charset=utf-8" };
+  await using served = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => new Response(body, { headers }),
+  );
+  for (let round = 0; round <= rounds; round++) {
+    const page = await openPage(pages, `http://127.0.0.1:${served.addr.port}/`);
+    await page.waitForFunction(`performance.getEntriesByType("paint").length > 0`);
+    const at = await number(page, `performance.getEntriesByType("paint").at(-1).startTime`);
+    if (round > 0) seen.push(at); // the first one warms the browser up, as above
+    await page.close();
+  }
+  return seen;
+}
+
 async function number(page: Page, script: string): Promise<number> {
   return await page.evaluate(script) as number;
 }
@@ -124,6 +147,11 @@ if (import.meta.main) {
         `${bytes} bytes`,
     );
   }
+  const empty = await floor(browser, Number(rounds));
+  console.log(
+    `a page with one line: first paint median ${quantile(empty, 0.5).toFixed(0)} ms, ` +
+      `most ${Math.max(...empty).toFixed(0)}`,
+  );
   await browser.close();
   const weight = weigh(1000, Number(looks));
   console.log(

@@ -12,7 +12,7 @@
 
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { inside, obstacle } from "./netns/enter.ts";
+import { obstacle, runInside } from "./netns/enter.ts";
 import { canSkew } from "./netns/host.ts";
 import { NetnsWorld } from "./netns/world.ts";
 import { plan } from "./plan.ts";
@@ -99,11 +99,10 @@ async function enter(
     ...(values.quiet ? ["--quiet"] : []),
   ];
   const words = ["run", "-A", "--config", CONFIG, "--frozen", "--cached-only", "--quiet", HERE];
-  const child = inside(Deno.execPath(), [
+  return await runInside(Deno.execPath(), [
     ...words,
     ...["--inside", "--seed", seed, "--minutes", values.minutes, "--hosts", values.hosts, ...more],
-  ]).spawn();
-  return (await child.status).code;
+  ]);
 }
 
 if (import.meta.main) Deno.exit(await main());

@@ -14,7 +14,7 @@ import { parseArgs } from "node:util";
 import type { ActKind } from "./act.ts";
 import { AgentAsks } from "./agent_asks.ts";
 import { BOUND, type Flatness, flatnessOf, type Point } from "./flatness.ts";
-import { inside, obstacle } from "./netns/enter.ts";
+import { obstacle, runInside } from "./netns/enter.ts";
 import { NetnsWorld } from "./netns/world.ts";
 import { plan } from "./plan.ts";
 import { reportOf } from "./report.ts";
@@ -180,11 +180,10 @@ async function main(): Promise<number> {
     console.log(`soak: not run: ${why}`);
     return 3;
   }
-  const child = inside(Deno.execPath(), [
+  return await runInside(Deno.execPath(), [
     ...["run", "-A", "--config", CONFIG, "--frozen", "--cached-only", "--quiet", HERE, "--inside"],
     ...Deno.args,
-  ]).spawn();
-  return (await child.status).code;
+  ]);
 }
 
 if (import.meta.main) Deno.exit(await main());

@@ -1,8 +1,24 @@
 import assert from "node:assert/strict";
-import { adopterRig, adopterToml } from "../support/adopter_rig.ts";
+import { adopterRig, adopterToml, type HostRig } from "../support/adopter_rig.ts";
 
-/** Only every so many steps: the fake disk dies at each; here it is the kernel that takes the life. */
-const STRIDE = 9;
+type Rig = Awaited<ReturnType<typeof adopterRig>>;
+
+/** A host that adopted `one`, and on which `next` is staged. */
+async function adopted(rig: Rig, host: HostRig, next: string): Promise<void> {
+  await rig.publish("one");
+  assert.equal((await host.all()).code, "proven");
+  await rig.publish(next);
+  await host.offer();
+  assert.equal((await host.stage()).code, "staged");
+}
+
+/** A host that came up by bootstrap with what is offered. */
+async function bootstrapped(rig: Rig, host: HostRig, next: string): Promise<void> {
+  const target = await rig.publish(next);
+  assert.ok(target?.kind === "bundle");
+  await rig.bootstrap(host, target.digest);
+  assert.equal((await host.offer()).code, "offered");
+}
 
 interface Said {
   readonly code: string;
@@ -24,25 +40,24 @@ async function life(folder: string, step: number): Promise<Said | null> {
   return JSON.parse(said) as Said;
 }
 
+// Only every so many steps: the fake disk dies at each; here it is the kernel that takes the life.
 for (
-  const { next, end, runs } of [
-    { next: "two", end: "known-good", runs: "two" },
-    { next: "bad", end: "rolled-back", runs: "one" },
+  const { name, set, next, end, runs, stride } of [
+    { name: "known-good", set: adopted, next: "two", end: "known-good", runs: "two", stride: 9 },
+    { name: "rolled-back", set: adopted, next: "bad", end: "rolled-back", runs: "one", stride: 9 },
+    { name: "proven", set: bootstrapped, next: "one", end: "known-good", runs: "one", stride: 5 },
+    { name: "not good", set: bootstrapped, next: "bad", end: "failed", runs: "bad", stride: 5 },
   ]
 ) {
   Deno.test({
-    name: `crash, adopter: kill -9 on the way to ${end}, started again, comes to it`,
+    name: `crash, adopter: kill -9 on the way to ${name}, started again, comes to it`,
     ignore: Deno.build.os === "windows",
     fn: async () => {
       await using rig = await adopterRig();
       const host = await rig.host();
-      await rig.publish("one");
-      assert.equal((await host.all()).code, "proven");
-      await rig.publish(next);
-      await host.offer();
-      assert.equal((await host.stage()).code, "staged");
+      await set(rig, host, next);
       let deaths = 0;
-      for (let step = 0;; step += STRIDE) {
+      for (let step = 0;; step += stride) {
         const folder = rig.dir.at(`copy-${step}`);
         const copied = await new Deno.Command("cp", { args: ["-a", host.folder, folder] }).output();
         assert.ok(copied.success);
@@ -57,13 +72,15 @@ for (
         assert.match(tree, new RegExp(`echo ${runs}`), "what is selected is not what runs");
         const marker = await Deno.stat(`${folder}/failures/anvil-adopter-activate.failure`)
           .catch(() => null);
-        assert.equal(marker !== null, end === "rolled-back");
+        assert.equal(marker !== null, end !== "known-good");
+        const restarts = await Deno.readTextFile(`${folder}/restarts`).catch(() => null);
+        assert.equal(restarts !== null, set === adopted, "a proof restarted something");
         const { receipts } = JSON.parse(
           await Deno.readTextFile(`${folder}/state/receipts.json`),
         ) as { receipts: { kind: string; rev: string }[] };
         assert.equal(receipts.filter(({ kind, rev }) => kind === end && rev === next).length, 1);
         if (first !== null) {
-          console.log(`${end}: ${first.steps} steps, ${deaths} deaths`);
+          console.log(`${name}: ${first.steps} steps, ${deaths} deaths`);
           assert.ok(deaths >= 4, `${deaths}`);
           return;
         }

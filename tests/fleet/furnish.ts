@@ -5,7 +5,8 @@
  * @module
  */
 
-import { routerToml, servesToml, SPECS, topologyToml } from "./description.ts";
+import { ask } from "./ask.ts";
+import { SPECS } from "./description.ts";
 import {
   catalogueOf,
   hostKey,
@@ -15,10 +16,8 @@ import {
   write,
 } from "./owner.ts";
 import { writePrivate } from "./program.ts";
+import { BOOTSTRAPPED, describe, type Reviewed, reviewRest } from "./reviewed.ts";
 import { type FleetRig, HOST_IDS, type HostId } from "./rig.ts";
-
-/** Hosts that get their agent by bootstrap. */
-export const BOOTSTRAPPED = HOST_IDS.filter((id) => id !== "gateway");
 
 /** Tells one line of progress. */
 export type Tell = (line: string) => void;
@@ -29,27 +28,24 @@ export async function furnish(fleet: FleetRig, subnet: string, tell: Tell): Prom
   await Promise.all(HOST_IDS.map(async (id) => keys.set(id, await hostKey(fleet, id))));
   await prepareGateway(fleet, subnet);
   await describe(fleet, subnet, keys);
-  const fingerprint = (await ask(fleet, ["topology", "fingerprint"])).trim();
-  const token = await startGatewayAgent(fleet, subnet, fingerprint);
+  const reviewed = await reviewRest(fleet, subnet);
+  const token = await startGatewayAgent(fleet, reviewed.get("gateway") ?? {});
   await keep(fleet, "gateway", token);
   tell("the gateway has a home, an agent and a publisher");
-  await furnishHosts(fleet, subnet, fingerprint, tell);
+  await furnishHosts(fleet, subnet, reviewed, tell);
 }
 
 /** The hosts: their owners first, then the operator. */
 export async function furnishHosts(
   fleet: FleetRig,
   subnet: string,
-  fingerprint: string,
+  reviewed: ReadonlyMap<HostId, Reviewed>,
   tell: Tell,
 ): Promise<void> {
-  const trust = await fleet.text("gateway", [
-    ...["anvil-publisher", "keys", "list", "--trust", "--config", "/etc/anvil/publisher.toml"],
-  ]);
   const catalogues = new Map<HostId, string>();
   await Promise.all(BOOTSTRAPPED.map(async (id) => {
     const view = await ask(fleet, ["topology", "view", "--host", id]);
-    const made = await prepareHost(fleet, subnet, id, { view, fingerprint, trust: `${trust}\n` });
+    const made = await prepareHost(fleet, subnet, id, { view, reviewed: reviewed.get(id) ?? {} });
     await keep(fleet, id, made.operator);
     await writePrivate(fleet.hosts[id].tokens.client ?? "", `${made.client}\n`);
     catalogues.set(id, await catalogueOf(fleet, id, made.operator));
@@ -63,27 +59,8 @@ export async function furnishHosts(
   await Promise.all(BOOTSTRAPPED.map((id) => serve(fleet, id)));
   tell("routers and engines serve");
   for (const id of BOOTSTRAPPED) await publish(fleet, id, "first");
-  await Promise.all(BOOTSTRAPPED.map((id) => candidates(fleet, id, "stage")));
-  tell("each host has been offered what it runs");
-}
-
-/** The operator's own repository of the fleet, and the home made from it. */
-export async function describe(
-  fleet: FleetRig,
-  subnet: string,
-  keys: ReadonlyMap<HostId, string>,
-): Promise<void> {
-  const at = "/root/fleet";
-  await write(fleet, "gateway", `${at}/topology.toml`, topologyToml(subnet, keys));
-  for (const id of BOOTSTRAPPED) {
-    await write(fleet, "gateway", `${at}/hosts/${id}/serves.toml`, servesToml(SPECS[id]));
-    await write(fleet, "gateway", `${at}/hosts/${id}/router.toml`, routerToml(subnet, SPECS[id]));
-  }
-  const git = "git init -q -b main && git config user.name operator && " +
-    "git config user.email operator@example.test && git add -A && git commit -qm 'five hosts'";
-  await fleet.text("gateway", ["sh", "-euc", git], { cwd: at });
-  await ask(fleet, ["topology", "validate", "topology.toml"]);
-  await ask(fleet, ["home", "materialize", "--repo", ".", "--rev", "main"]);
+  await Promise.all(BOOTSTRAPPED.map((id) => prove(fleet, id)));
+  tell("each host has been offered what it runs, and has proven it");
 }
 
 /** The operator's token of a host, in the gateway's home and in the rig's folder. */
@@ -129,9 +106,11 @@ export async function serve(fleet: FleetRig, host: HostId): Promise<void> {
   }
 }
 
-/** `candidates.VERB` of a host's agent. */
-async function candidates(fleet: FleetRig, host: HostId, verb: string): Promise<string> {
-  return await ask(fleet, ["op", "call", `candidates.${verb}`, "--target", `host:${host}`]);
+/** What runs is offered to the host, and proven where it runs: nothing is restarted. */
+export async function prove(fleet: FleetRig, host: HostId): Promise<void> {
+  const at = ["--target", `host:${host}`];
+  await ask(fleet, ["op", "call", "candidates.stage", ...at]);
+  await ask(fleet, ["op", "call", "candidates.adopt", ...at, "--confirm"]);
 }
 
 /** Offers a bundle to a host. */
@@ -146,15 +125,4 @@ export async function publish(
     ...["--tree", folder.replace(`${fleet.folder}/dist`, "/root/dist"), "--rev", rev],
     ...(name === "bad" ? [] : ["--committed-at", committedAt]),
   ], { cwd: "/root" });
-}
-
-export async function ask(
-  fleet: FleetRig,
-  argv: readonly string[],
-  cwd = "/root",
-): Promise<string> {
-  const where = argv[0] === "topology" || argv[0] === "home" ? "/root/fleet" : cwd;
-  const { code, out, err } = await fleet.operator(argv, { cwd: where, deadlineMs: 300_000 });
-  if (code === 0) return out;
-  throw new Error(`anvil-operator ${argv.slice(0, 3).join(" ")}: exit ${code}: ${out}${err}`);
 }

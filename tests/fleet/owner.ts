@@ -6,18 +6,8 @@
  */
 
 import { ACCOUNT_UID } from "./containers.ts";
-import {
-  adopterToml,
-  agentToml,
-  publisherToml,
-  receiverToml,
-  roleUnit,
-  ROUTER_TOML,
-  routerToml,
-  servesToml,
-  SPECS,
-  unitOf,
-} from "./description.ts";
+import { publisherToml, ROUTER_TOML, routerToml, servesToml, SPECS } from "./description.ts";
+import type { Reviewed } from "./reviewed.ts";
 import { type Account, type FleetRig, HOST_IDS, type HostId } from "./rig.ts";
 
 /** Where each role's program of the current generation is called from. */
@@ -87,11 +77,9 @@ export function insideDist(fleet: FleetRig, path: string): string {
 /** The gateway's own agent, by our unit; gives the operator's token for it. */
 export async function startGatewayAgent(
   fleet: FleetRig,
-  subnet: string,
-  fingerprint: string,
+  reviewed: Reviewed,
 ): Promise<string> {
-  const config = agentToml(subnet, SPECS.gateway, fingerprint);
-  await write(fleet, "gateway", "/etc/anvil/agent.toml", config);
+  await write(fleet, "gateway", "/etc/anvil/agent.toml", textIn(reviewed, "agent.toml"));
   const script = "install -d -o anvil-agent -g anvil-agent -m 0700 /var/lib/anvil/agent; " +
     "cd /var/lib/anvil/agent; " +
     "anvil-agent tokens add clients.toml operator --scope '*' --out token >/dev/null; " +
@@ -107,12 +95,18 @@ export interface Prepared {
   readonly client: string;
 }
 
-/** Prepares a bare host; `view` is its topology, `trust` the publisher's public keys. */
+function textIn(reviewed: Reviewed, name: string): string {
+  const text = reviewed[name];
+  if (text === undefined) throw new Error(`nobody reviewed ${name}`);
+  return text;
+}
+
+/** Prepares a bare host: `view` is its topology, `reviewed` the rest that the repository has of it. */
 export async function prepareHost(
   fleet: FleetRig,
   subnet: string,
   host: HostId,
-  given: { readonly view: string; readonly fingerprint: string; readonly trust: string },
+  given: { readonly view: string; readonly reviewed: Reviewed },
 ): Promise<Prepared> {
   const spec = SPECS[host];
   const put = (path: string, text: string, as: Account = "anvil", mode?: string) =>
@@ -133,36 +127,25 @@ export async function prepareHost(
     const caller = `#!/bin/sh\nexec /opt/anvil/anvil ${role} "$@"\n`;
     await put(`/usr/local/bin/anvil-${role}`, caller, "root", "0755");
   }
-  const key = await fleet.text("gateway", ["cat", "/root/.ssh/anvil-receiver.pub"]);
-  const receiver = "/opt/anvil-receiver/bin/anvil-receiver serve /etc/anvil/receiver.toml " +
-    "--log /var/lib/anvil/receiver/log.jsonl";
-  await put("/etc/anvil/authorized_keys", `command="${receiver}",restrict ${key}\n`);
+  const install = (name: string, as: Account = "anvil", mode?: string) =>
+    put(`/etc/anvil/${name}`, textIn(given.reviewed, name), as, mode);
+  await install("authorized_keys", "root");
   await put(
     "/etc/ssh/sshd_config.d/anvil.conf",
     "Match User anvil\n  AuthorizedKeysFile /etc/anvil/authorized_keys\n",
     "root",
   );
   await fleet.text(host, ["systemctl", "reload", "ssh"]);
-  await put("/etc/anvil/receiver.toml", receiverToml(host), "anvil", "0600");
-  await put("/etc/anvil/agent.toml", agentToml(subnet, spec, given.fingerprint));
+  await install("receiver.toml", "anvil", "0600");
+  for (const name of ["agent.toml", "adopter.toml", "trust.json"]) await install(name);
   await put("/etc/anvil/serves.toml", servesToml(spec));
   await put("/etc/anvil/topology.toml", given.view);
-  await put("/etc/anvil/adopter.toml", adopterToml(subnet, spec));
-  await put("/etc/anvil/trust.json", given.trust);
   await put(ROUTER_TOML, routerToml(subnet, spec));
-  const units = "/home/anvil/.config/systemd/user";
-  for (const role of ["agent", "router"] as const) {
-    await put(`${units}/anvil-${role}.service`, roleUnit(role));
+  for (const [name, text] of Object.entries(given.reviewed)) {
+    if (!name.startsWith("units/")) continue;
+    await put(`/home/anvil/.config/systemd/user/${name.slice("units/".length)}`, text);
   }
   const program = (role: string) => `/opt/anvil-receiver/bin/anvil-${role}`;
-  for (const engine of spec.engines) {
-    const unit = await fleet.text(
-      host,
-      [program("agent"), "unit", "/etc/anvil/serves.toml", engine.serve],
-      { as: "anvil", cwd: "/var/lib/anvil" },
-    );
-    await put(`${units}/${unitOf(engine)}`, `${unit}\n`);
-  }
   const token = async (role: string, client: string, scopes: readonly string[]) => {
     const words = scopes.flatMap((scope) => ["--scope", scope]);
     await fleet.text(

@@ -27,6 +27,7 @@ async function namesOf({ get }: AgentRig): Promise<string[]> {
 /** What every host has. */
 const ALWAYS = [
   "audit.tail",
+  "config.backups",
   "config.digests",
   "config.export",
   "config.fingerprint",

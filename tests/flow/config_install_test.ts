@@ -143,6 +143,46 @@ Deno.test("config install: names, paths and homes that do not fit are refused be
   assert.deepEqual(empty.problems[0]?.["code"], "home_empty");
 });
 
+Deno.test("config backups: newest first, by digest; what is damaged or unfinished says so", async () => {
+  await using rig = await arrowRig();
+  const view = VIEW + await canonical(rig);
+  const backups = ["config", "backups", "topology.toml", ...HERE];
+  const none = await rig.run(...backups);
+  assert.deepEqual([none.code, none.out], [0, "gpu-a keeps no copy of topology.toml\n"]);
+  await rig.write("topology.toml", view);
+  for (const text of [`${view}# one\n`, `${view}# two\n`, view]) {
+    const expected = hex(await Deno.readTextFile(`${rig.live}/topology.toml`));
+    assert.equal((await call(rig, { kind: "topology", text, expected })).status, 200);
+  }
+  const folder = `${rig.live}/state/backups/topology.toml`;
+  const [first = "", second = "", third = ""] = [...Deno.readDirSync(folder)]
+    .map(({ name }) => name).toSorted();
+  await Deno.writeTextFile(`${folder}/${second}/topology.toml`, "rotten\n");
+  await Deno.remove(`${folder}/${third}/topology.toml`);
+  await Deno.mkdir(`${folder}/of-somebody-else`);
+  const { code, data } = await rig.told(...backups);
+  assert.equal(code, 0);
+  const outcomes = data["outcomes"] as readonly { result: Record<string, unknown> }[];
+  const rows = outcomes[0]?.result["backups"] as readonly Record<string, unknown>[];
+  assert.deepEqual(rows.map((one) => [one["name"], one["standing"], one["code"]]), [
+    [third, null, "backup_unfinished"],
+    [second, false, "backup_damaged"],
+    [first, true, null],
+  ]);
+  assert.deepEqual([rows[2]?.["sha256"], rows[2]?.["size"]], [hex(view), view.length]);
+  assert.ok(!JSON.stringify(data).includes("command_host"), "no content");
+  const { out } = await rig.run(...backups);
+  assert.match(out, /^at +sha256 +bytes +name +note\n/i);
+  assert.match(out, new RegExp(`${first} +stands there now$`, "m"));
+  await Deno.remove(folder, { recursive: true });
+  await Deno.writeTextFile(folder, "in the way");
+  const unreadable = await rig.run(...backups);
+  assert.equal(unreadable.code, 1);
+  assert.match(unreadable.err, /backups_unreadable/);
+  const wrong = await rig.run("config", "backups", "clients.toml", ...HERE);
+  assert.equal(wrong.code, 2);
+});
+
 Deno.test("dated copies: the newest are kept, and one that is there already is not made again", async () => {
   const disk = new FakeDisk();
   const clock = new FakeClock();

@@ -146,7 +146,7 @@ Deno.test("doctor: a world that is well passes every check, and exits 0", async 
 /** One world per check in which it fails, or is not known where failing is not to be told. */
 const BROKEN: readonly (readonly [
   check: Check,
-  verdict: "fail" | "unknown",
+  verdict: "fail" | "warning" | "unknown",
   observed: RegExp,
   arrange: (world: World) => Promise<void> | void,
 ])[] = [
@@ -268,7 +268,7 @@ const BROKEN: readonly (readonly [
   ["clocks", "unknown", /has no date/, ({ scripts }) => {
     scripts[0] = health({}, { date: "" });
   }],
-  ["versions", "fail", /0\.2\.0 on 1/, ({ scripts }) => {
+  ["versions", "warning", /0\.2\.0 on 1, .* on 1; they speak one protocol/, ({ scripts }) => {
     scripts[0] = health({ version: "0.2.0" });
   }],
   ["versions", "fail", /speaks protocol 2/, ({ scripts }) => {
@@ -358,7 +358,9 @@ for (const [check, verdict, observed, arrange] of BROKEN) {
     const one = found.find((look) => look.verdict === verdict && observed.test(look.observed));
     assert.ok(one !== undefined, JSON.stringify(found, null, 1));
     assert.ok((one.next ?? "").length > 0, "it says what to do");
-    if (verdict === "fail") assert.equal(code, 1);
+    const fails = looks.some((look) => look.verdict === "fail");
+    assert.equal(code, fails ? 1 : 0);
+    if (verdict !== "unknown") assert.equal(fails, verdict === "fail", JSON.stringify(looks));
   });
 }
 
@@ -402,4 +404,29 @@ Deno.test("doctor: its guide has every check, and no other", async () => {
   const page = await Deno.readTextFile(new URL("../../docs/guides/doctor.md", import.meta.url));
   const told = [...page.matchAll(/^\| `([a-z_]+)`/gm)].map(([, check]) => check).sort();
   assert.deepEqual(told, Object.keys(CHECKS).sort());
+});
+
+Deno.test("doctor: a rollout under way is a warning, until every check must pass", async () => {
+  const mixed = async (...args: readonly string[]) => {
+    const seen = await doctor((world) => {
+      world.scripts[0] = health({ version: "0.2.0" });
+      world.args.push(...args);
+    });
+    const bad = seen.looks.filter(({ verdict }) => verdict !== "pass");
+    assert.deepEqual(bad.map(({ check, verdict }) => [check, verdict]), [["versions", "warning"]]);
+    assert.match(bad[0]?.next ?? "", /`fleet versions`.*candidates\.status/);
+    return seen.code;
+  };
+  assert.equal(await mixed(), 0);
+  assert.equal(await mixed("--require-all"), 1);
+});
+
+Deno.test("doctor: another protocol fails, whatever its version; a mix beside it is still told", async () => {
+  const { code, looks } = await doctor(({ scripts }) => {
+    scripts[0] = health({ protocol: 2, version: "0.2.0" });
+  });
+  assert.deepEqual(of(looks, "versions").map(({ verdict, subject }) => [verdict, subject]), [
+    ["fail", "gpu-a"],
+  ]);
+  assert.equal(code, 1);
 });

@@ -12,9 +12,18 @@ import { operator, type Said } from "../fixtures/operator_cli.ts";
 import { makeRepo } from "../fixtures/git_repo.ts";
 import { hostFiles } from "../../lib/home/host_files.ts";
 import { liveTopology, openHome, readSet } from "../../lib/home/open_home.ts";
+import {
+  adopterToml,
+  agentToml,
+  publisherToml,
+  receiverToml,
+  SPECS,
+} from "../fleet/description.ts";
 import { TOKENS } from "../support/agent.ts";
 import { type DriftHost, driftHost, hexOf } from "../support/drift_host.ts";
+import { adopterRig, adopterToml as rigAdopterToml } from "../support/adopter_rig.ts";
 import { freePort } from "../support/free_port.ts";
+import { roleWords } from "../support/role_process.ts";
 
 const ROUTER = 'schema = 1\nnode = "gpu-a"\n';
 const UNIT = "[Unit]\nDescription=a router\n# /etc/systemd/system/not-a-heading\n";
@@ -44,18 +53,27 @@ class Fleet implements AsyncDisposable {
     this.#home = home;
   }
 
-  static async of(others: readonly (readonly [string, number])[] = []): Promise<Fleet> {
-    const host = await driftHost();
+  /** `more` are further files of the set, null takes one out of it; `toml` is of its agent.toml. */
+  static async of(
+    others: readonly (readonly [string, number])[] = [],
+    more: Readonly<Record<string, string | null>> = {},
+    toml = "",
+  ): Promise<Fleet> {
+    const host = await driftHost(toml);
     const home = host.dir.at("home");
     const topology = fleetToml([["gpu-a", host.agent.agent.port], ...others])
       .replace("roles = []", 'roles = ["router"]');
-    const commit = await makeRepo(host.dir.at("repo"), {
+    const set = {
       "topology.toml": topology,
       "builds.toml": `schema = 1\nbuild = "${BUILD}"\n`,
       "hosts/gpu-a/router.toml": ROUTER,
       "hosts/gpu-a/extra/notes.txt": "read me\n",
       "hosts/gpu-a/units/anvil-router.service": UNIT,
-    });
+      ...Object.fromEntries(others.map(([id]) => [`hosts/${id}/router.toml`, ROUTER])),
+      ...more,
+    };
+    const texts = Object.entries(set).filter((one): one is [string, string] => one[1] !== null);
+    const commit = await makeRepo(host.dir.at("repo"), Object.fromEntries(texts));
     await good(home, host.dir.at("repo"), commit);
     await Deno.mkdir(`${home}/tokens`, { mode: 0o700 });
     for (const [id] of [["gpu-a"] as const, ...others]) {
@@ -63,10 +81,10 @@ class Fleet implements AsyncDisposable {
     }
     const live = await openHome(ports, home);
     assert.ok(live.kind === "live");
-    const set = await readSet(ports, home, live.receipt);
+    const held = await readSet(ports, home, live.receipt);
     const read = await liveTopology(ports, home, live);
-    assert.ok(!("kind" in set) && !("kind" in read));
-    const files = hostFiles(set, read.fleet, "gpu-a", "native");
+    assert.ok(!("kind" in held) && !("kind" in read));
+    const files = hostFiles(held, read.fleet, "gpu-a", "native");
     assert.ok(files.kind === "ok");
     for (const { path, bytes } of files.files) {
       if (path.startsWith("units/")) continue;
@@ -206,7 +224,11 @@ Deno.test("drift: nodes that are down, barred, older or wrong are told of, and n
       "config.inventory": () =>
         json({
           ...{ operation: "config.inventory", dry_run: false, known: false },
-          result: { files: [{ name: "topology.toml", state: "absent", sha256: null }] },
+          result: {
+            files: ["topology.toml", "router.toml"].map((name) => (
+              { name, state: "absent", sha256: null }
+            )),
+          },
         }),
     }),
     strange: digests({ files: 7 }),
@@ -233,11 +255,96 @@ Deno.test("drift: nodes that are down, barred, older or wrong are told of, and n
     older.items.filter(({ kind }) => kind === "file").map(({ name, state, code }) => [
       ...[name, state, code],
     ]),
-    [["topology.toml", "missing", null], ["…", "unknown", "files_left_out"]],
+    [["router.toml", "missing", null], ["…", "unknown", "files_left_out"]],
   );
   const strange = await fleet.row("strange");
   assert.deepEqual(strange.items.find(({ kind }) => kind === "file")?.code, "answer_unreadable");
   // Problems come first.
   const hosts = out.split("\n").flatMap((line) => /^(\S+) +(drift|unknown) /.exec(line)?.[2] ?? []);
   assert.deepEqual(hosts, [...hosts].sort());
+});
+
+Deno.test("drift: a bootstrapped host is called identical once it has proven what it runs", async () => {
+  await using rig = await adopterRig();
+  const adopter = await rig.host();
+  const { folder } = adopter;
+  const cache = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`;
+  const program = [
+    ...["env", "-C", folder, `DENO_DIR=${cache}`, Deno.execPath()],
+    ...await roleWords("adopter", folder),
+  ];
+  await using fleet = await Fleet.of(
+    [],
+    {},
+    `[adopter]\nconfig = "${folder}/adopter.toml"\noutside = []\n` +
+      `program = ${JSON.stringify(program)}\n`,
+  );
+  const { agent } = fleet.host;
+  const text = rigAdopterToml(folder, rig.url).replace(/\[\[gates\]\][\s\S]*/, "") +
+    `[[probes]]\nname = "agent"\nkind = "tcp"\naddress = "127.0.0.1:${agent.agent.port}"\n`;
+  await Deno.writeTextFile(`${folder}/adopter.toml`, text);
+  const target = await rig.publish("one");
+  assert.ok(target?.kind === "bundle");
+  await rig.bootstrap(adopter, target.digest);
+  let keys = 0;
+  const call = async (verb: string) => {
+    const told = await agent.call(
+      `candidates.${verb}`,
+      { input: {}, confirm: true, dry_run: false },
+      { key: `drift-proof-${++keys}` },
+    );
+    return (told.body["result"] as Record<string, unknown>)["code"];
+  };
+  assert.equal(await call("stage"), "already_current");
+  // This adopter is run from its source, which is no build: that is told beside it.
+  const generation = async () =>
+    (await fleet.items()).filter((item) => item.startsWith("generation "));
+  assert.deepEqual(await generation(), ["generation current unknown nothing_proven"]);
+  assert.equal(await call("adopt"), "proven");
+  assert.deepEqual(await generation(), []);
+});
+
+/** What a host's owner installs by our guides, besides the router's file. */
+const BY_OWNER: Readonly<Record<string, string>> = {
+  "agent.toml": agentToml("192.0.2", SPECS["gpu-a"], "f".repeat(64)),
+  "adopter.toml": adopterToml("192.0.2", SPECS["gpu-a"]),
+  "receiver.toml": receiverToml("gpu-a"),
+  "publisher.toml": publisherToml("192.0.2"),
+  "trust.json": `{"schema":1,"keys":[{"id":"${"0a".repeat(8)}","public":"${
+    "0123456789abcdef".repeat(4)
+  }"}]}\n`,
+  "authorized_keys": 'command="/opt/anvil-receiver/bin/anvil-receiver serve ' +
+    '/etc/anvil/receiver.toml --log /var/lib/anvil/receiver/log.jsonl",restrict ssh-ed25519 ' +
+    "AAAAC3NzaC1lZDI1NTE5AAAAIExampleExampleExampleExampleExampleExampleExamp operator\n",
+};
+
+Deno.test("drift: a host set up by our guides is identical from its first day, and says each edit", async () => {
+  const set = Object.entries(BY_OWNER).map(([name, text]) => [`hosts/gpu-a/${name}`, text]);
+  // This agent runs from source, and never as a build.
+  await using fleet = await Fleet.of([], { ...Object.fromEntries(set), "builds.toml": null });
+  const { host } = fleet;
+  await Deno.chmod(host.etc("receiver.toml"), 0o600); // as the guide has it
+  const clean = await fleet.drift();
+  assert.equal(clean.code, 0, clean.out + clean.err);
+  assert.equal((await fleet.row()).verdict, "identical");
+
+  for (const [name, text] of Object.entries(BY_OWNER)) {
+    await Deno.writeTextFile(host.etc(name), `${text}# edited\n`);
+    assert.deepEqual(await fleet.items(), [`file ${name} differs`]);
+    assert.equal((await fleet.drift()).code, 1);
+    await Deno.remove(host.etc(name));
+    assert.deepEqual(await fleet.items(), [`file ${name} missing`]);
+    await Deno.writeTextFile(host.etc(name), text);
+  }
+  assert.equal((await fleet.drift()).code, 0, "repaired");
+});
+
+Deno.test("drift: a view of the topology is missed where serves are held against it alone", async () => {
+  await using fleet = await Fleet.of([], { "builds.toml": null });
+  const { host } = fleet;
+  const view = await Deno.readTextFile(host.etc("topology.toml"));
+  await Deno.remove(host.etc("topology.toml"));
+  assert.equal((await fleet.drift()).code, 0, "nothing there reads it");
+  await Deno.writeTextFile(host.etc("topology.toml"), `${view}# edited\n`);
+  assert.deepEqual(await fleet.items(), ["file topology.toml differs"]);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type Engine, startEngine } from "../fixtures/engine.ts";
 import { eventsOf, exchange, parseResponse } from "../fixtures/raw_client.ts";
 import { startRouter, type TestRouter, UPSTREAMS } from "../support/router.ts";
-import { MODEL } from "../support/router_toml.ts";
+import { scriptedMember } from "../support/scripted_member.ts";
 import { ask, askBody, CHAT, MESSAGES, StreamReader } from "../support/stream_reader.ts";
 import { pause, until, within } from "../support/wait.ts";
 
@@ -69,44 +69,12 @@ for (const upstream of UPSTREAMS) {
   });
 }
 
-/** Proves its model, and answers a POST with a head of `type` and nothing after it. */
+/** Answers a POST with a head of `type` and nothing after it. */
 function headOnly(type: string) {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const open = new Set<Deno.Conn>();
-  const encoder = new TextEncoder();
-  const serve = async (connection: Deno.Conn) => {
-    open.add(connection);
-    const buffer = new Uint8Array(64 * 1024);
-    try {
-      for (;;) {
-        const count = await connection.read(buffer);
-        if (count === null) break;
-        const probe = new TextDecoder().decode(buffer.subarray(0, count)).startsWith("GET");
-        const list = JSON.stringify({ data: [{ id: MODEL }] });
-        const head = probe
-          ? `content-type: application/json\r\ncontent-length: ${list.length}\r\n\r\n${list}`
-          : `content-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`;
-        await connection.write(encoder.encode(`HTTP/1.1 200 OK\r\n${head}`));
-      }
-    } catch { /* reset, or closed by the test */ }
-    if (open.delete(connection)) connection.close();
-  };
-  const accepting = (async () => {
-    const served: Promise<void>[] = [];
-    try {
-      for await (const connection of listener) served.push(serve(connection));
-    } catch { /* closed by the test */ }
-    await Promise.all(served);
-  })();
-  return {
-    port: listener.addr.port,
-    async [Symbol.asyncDispose]() {
-      listener.close();
-      for (const connection of open) connection.close();
-      open.clear();
-      await accepting;
-    },
-  };
+  return scriptedMember(async (write) => {
+    await write(`content-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`);
+    return false;
+  });
 }
 
 for (const upstream of UPSTREAMS) {

@@ -18,7 +18,10 @@ const ignore = Deno.build.os !== "linux" || Deno.build.arch !== "x86_64" || Deno
   missingFor(import.meta.url).length > 0;
 
 /** Parts of titles. The rest takes minutes, and is held by tests of its own. */
-const WALKED = ["described", "at one look", "streamed", "another model", "power", "on record"];
+const WALKED = [
+  ...["described", "at one look", "streamed", "another model", "power", "edits a file"],
+  "on record",
+];
 
 Deno.test({
   name: "fleet: five hosts in containers, by our own bootstrap; a short tour; nothing is left",

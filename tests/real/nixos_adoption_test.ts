@@ -50,11 +50,14 @@ async function adopterOnNix() {
       () => `boot${state.attempts++}`,
     );
   };
-  const adopt = async (candidate: Candidate): Promise<Slots> => {
+  const adopt = async (
+    candidate: Candidate,
+    purpose: "adopt" | "prove" | "back" = "adopt",
+  ): Promise<Slots> => {
     const began: Event = {
       kind: "began",
       attempt: `t${state.attempts++}`,
-      purpose: "adopt",
+      purpose,
       path: candidate.id,
       candidate: { ...candidate, expires_at: "2999-01-01T00:00:00Z" },
       by: { who: "test", kind: "timer" },
@@ -156,5 +159,45 @@ Deno.test({
     assert.equal(await rig.link("current-system"), old.id, "not committed, so not booted");
     const seen = await backend.inspect({ ...ask, mode: "switch", deadlineMs: 20_000 });
     assert.equal(seen.kind, "unknown", "the profile moved, what runs did not");
+  },
+});
+
+Deno.test({
+  name: "nixos, whole: what somebody installed is proven untouched; a bad one goes back to it",
+  ignore,
+  fn: async () => {
+    await using rig = await adopterOnNix();
+    const one = await rig.closure({ name: "one" }, true);
+    await rig.boot(one.id);
+    await rig.stop();
+    rig.state.busy = true;
+    const profile = await Deno.readLink(rig.dir.at("profiles/system"));
+    const good = await rig.adopt(one, "prove");
+    assert.deepEqual(
+      [good.last?.ending.kind, good.last?.ending.code],
+      ["known-good", "proven"],
+      JSON.stringify(good.last),
+    );
+    assert.equal(good.proven?.path, one.id);
+    assert.deepEqual(rig.systemd.started, [], "something was switched");
+    assert.equal(await Deno.readLink(rig.dir.at("profiles/system")), profile, "a new generation");
+    // Somebody installs another one, for the next boot too, and it is not good.
+    const two = await rig.closure({ name: "two" }, true);
+    await rig.boot(two.id);
+    rig.state.bad.add("two");
+    const bad = await rig.adopt(two, "prove");
+    assert.deepEqual(
+      [bad.last?.ending.kind, bad.last?.ending.code],
+      ["failed", "current_not_good"],
+      JSON.stringify(bad.last),
+    );
+    assert.deepEqual(rig.systemd.started, []);
+    assert.equal(await rig.link("current-system"), two.id);
+    rig.state.busy = false;
+    const back = await rig.adopt(one, "back");
+    assert.equal(back.last?.ending.kind, "rolled-back", JSON.stringify(back.last));
+    for (const link of ["current-system", "profiles/system", "boot-default"]) {
+      assert.equal(await rig.link(link), one.id, link);
+    }
   },
 });

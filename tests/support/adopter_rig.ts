@@ -11,6 +11,9 @@ import type { Slots } from "../../lib/adoption/slots.ts";
 import type { Summary } from "../../lib/adoption/status.ts";
 import type { Clock } from "../../lib/core/clock.ts";
 import type { RunProcess } from "../../lib/core/process.ts";
+import { readManifest } from "../../lib/generation/manifest.ts";
+import { switchTo } from "../../lib/generation/pointer.ts";
+import { stageFiles } from "../../lib/generation/store.ts";
 import { systemClock } from "../../lib/host/clock.ts";
 import { sha256 } from "../../lib/host/digest.ts";
 import { systemDirectories } from "../../lib/host/directories.ts";
@@ -32,7 +35,7 @@ import { offer } from "../../roles/adopter/verbs/offer.ts";
 import { stage } from "../../roles/adopter/verbs/stage.ts";
 import { loadKeyring, trustOf } from "../../roles/publisher/keyring.ts";
 import { publish } from "../../roles/publisher/publish.ts";
-import { publicPath } from "../../roles/publisher/layout.ts";
+import { blobPath, publicPath } from "../../roles/publisher/layout.ts";
 import { publishAsk, publisherRig, treeFiles, writeTree } from "../fixtures/publisher_rig.ts";
 
 /** `adopter.toml` of a host below `folder`. The probe fails where the running tree holds `bad`. */
@@ -166,6 +169,33 @@ export async function adopterRig() {
       const done = await publish(rig.ports, rig.config, publishAsk(path, rev, { host }));
       assert.equal(done.kind, "published", JSON.stringify(done));
       return done.kind === "published" ? done.payload.target : null;
+    },
+    /**
+     * What the receiver leaves: the bytes of `path` in the host's store, `current` naming them, and
+     * its unit running them. No adopter had a part in it.
+     */
+    bootstrap: async (host: HostRig, path: string) => {
+      const digest = path.replace("sha256:", "");
+      const store = {
+        ports: { files: systemFiles, directories: systemDirectories, sha256 },
+        root: `${host.folder}/store`,
+        keepsModes: true,
+      };
+      const blob = (name: string) => Deno.readFile(blobPath(rig.config.root, name));
+      const manifest = readManifest(await blob(digest));
+      if (manifest.kind !== "ok") throw new Error(manifest.detail);
+      const sums = new Map(manifest.manifest.files.map((one) => [one.path, one.sha256]));
+      const stored = await stageFiles(
+        store,
+        manifest.manifest,
+        async (file) => await blob(sums.get(file) ?? ""),
+      );
+      assert.equal(stored.kind, "stored", JSON.stringify(stored));
+      const pointers = await switchTo(store, digest);
+      assert.ok(!("kind" in pointers), JSON.stringify(pointers));
+      const run = `${host.folder}/store/generations/${digest}/bin/run`;
+      await Deno.copyFile(run, `${host.folder}/running`);
+      await Deno.chmod(`${host.folder}/running`, 0o644);
     },
     host: async (name = "gpu-a", more = "") => await hostRig(rig, name, url, more),
     [Symbol.asyncDispose]: async () => {

@@ -93,7 +93,8 @@ export function adoptCommand(wiring: Wiring) {
       brief: "Adopt what is staged when the host may be disturbed; prove it or go back",
       fullDescription:
         `${EXITS}A person is not asked for the policy; every other rule has a flag ` +
-        "of its own, and needs --why.\nWhat an earlier run left unfinished is finished first.\n\n" +
+        "of its own, and needs --why.\nWhat an earlier run left unfinished is finished first. What is " +
+        "offered and runs already, never\nproven, is proven: it is probed, and nothing is touched.\n\n" +
         'Examples:\n  anvil-adopter adopt\n  anvil-adopter adopt --despite-gates --why "bench is over"',
     },
     func(flags) {

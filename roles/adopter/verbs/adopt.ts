@@ -1,4 +1,4 @@
-/** `adopt`: gates, switch, probes, verdict. @module */
+/** `adopt`: gates, switch, probes, verdict; of what runs already, probes and verdict. @module */
 
 import { gateReadings } from "../../../lib/adoption/perform.ts";
 import { reasonsOf } from "../../../lib/adoption/gate.ts";
@@ -23,8 +23,7 @@ export async function adopt(adopter: Adopter, despite: Despite): Promise<Outcome
   const slots = await adopter.adoption.recover();
   if ("code" in slots) return await unknown(adopter, slots.detail);
   if (slots.last !== null && slots.last.attempt !== before.last?.attempt) {
-    await adopter.summarize();
-    return outcomeOf(slots.last);
+    return await settled(adopter, slots, despite);
   }
   const facts = await adopter.backend.facts();
   if (facts.kind === "refused") return await unknown(adopter, facts.detail);
@@ -32,6 +31,7 @@ export async function adopt(adopter: Adopter, despite: Despite): Promise<Outcome
     by: adopter.by,
     despite: despite.rules,
     policy: adopter.config.policy.adopt,
+    probed: adopter.config.probes.length > 0,
     now: adopter.ports.clock.now(),
   });
   switch (admission.kind) {
@@ -48,14 +48,46 @@ export async function adopt(adopter: Adopter, despite: Despite): Promise<Outcome
   const after = await adopter.adoption.take({
     kind: "began",
     attempt: adopter.newAttempt(),
-    purpose: "adopt",
+    purpose: admission.purpose,
     path,
     candidate,
     by: adopter.by,
     overrides: despite.rules.length === 0 ? null : despite,
     at: timestamp(adopter.ports.clock.now()),
   });
-  return await finished(adopter, after);
+  return await settled(adopter, after, despite);
+}
+
+/** What an attempt came to; after a proof that ended badly, what going back came to. */
+async function settled(adopter: Adopter, slots: Slots, despite: Despite): Promise<Outcome> {
+  const outcome = await finished(adopter, slots);
+  const path = await provenWayBack(adopter, slots);
+  if (path === null) return outcome;
+  const after = await adopter.adoption.take({
+    kind: "began",
+    attempt: adopter.newAttempt(),
+    purpose: "back",
+    path,
+    candidate: null,
+    by: adopter.by,
+    overrides: despite.rules.length === 0 ? null : despite,
+    at: timestamp(adopter.ports.clock.now()),
+  });
+  const back = await finished(adopter, after);
+  // What runs is bad whether or not the host may be disturbed for it now.
+  if (after.last?.ending.kind !== "deferred") return back;
+  return { ...outcome, detail: `${outcome.detail}; going back waits: ${back.detail}` };
+}
+
+/** The last proven generation, whole, after what runs was found bad; null: none, or a person goes. */
+async function provenWayBack(
+  { by, config, backend }: Adopter,
+  { last, proven, manual }: Slots,
+): Promise<string | null> {
+  if (last?.purpose !== "prove" || last.ending.code !== "current_not_good") return null;
+  if (proven === null || manual !== null) return null;
+  if (by.kind === "timer" && config.policy.adopt !== "rolling") return null;
+  return (await backend.verify(proven.path, null)).kind === "ok" ? proven.path : null;
 }
 
 /** What an attempt that was just driven came to. */

@@ -18,13 +18,18 @@ export async function plan(adopter: Adopter): Promise<Outcome> {
   const facts = await backend.facts();
   if (facts.kind === "refused") return refusedBy("facts_unknown", facts.detail);
   const now = ports.clock.now();
-  const admission = admit(slots, facts, { by, despite: [], policy: config.policy.adopt, now });
+  const admission = admit(slots, facts, {
+    ...{ by, despite: [], policy: config.policy.adopt, now },
+    probed: config.probes.length > 0,
+  });
+  const proves = admission.kind === "begin" && admission.purpose === "prove";
   const seen = await readGates(acting.gates, ports.clock);
   const remembered = await acting.gateMemory.read();
   const { readings } = settleIdle(remembered, seen, acting.idleMs, now);
   const reasons = [
     ...(admission.kind === "wait" ? admission.reasons : []),
-    ...reasonsOf(readings),
+    // Nobody is asked whether what disturbs nothing may be done.
+    ...(proves ? [] : reasonsOf(readings)),
   ];
   const staged = slots.staged;
   let impact: Impact | null = null;
@@ -40,8 +45,9 @@ export async function plan(adopter: Adopter): Promise<Outcome> {
   }
   const offered = slots.offered?.candidate ?? null;
   const missing = offered === null ? null : await backend.missing(offered);
+  const free = proves ? "would_prove" : "would_adopt";
   return fine(
-    admission.kind === "begin" && reasons.length === 0 ? "would_adopt" : "would_wait",
+    admission.kind === "begin" && reasons.length === 0 ? free : "would_wait",
     "",
     {
       admission: admission.kind,

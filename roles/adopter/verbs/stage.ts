@@ -65,7 +65,9 @@ async function notToStage(adopter: Adopter, slots: Slots, now: number): Promise<
   }
   const facts = await backend.facts();
   if (facts.kind !== "refused" && facts.current === candidate.id) {
-    return fine("already_current", "what is offered runs");
+    const proven = slots.proven?.path === candidate.id;
+    const detail = "what is offered runs";
+    return fine("already_current", proven ? detail : `${detail}; \`adopt\` proves it`);
   }
   const rejection = rejectionOf(slots, candidate.id);
   if (rejection !== null && stands(rejection, candidate.sequence, now) && by.kind === "timer") {

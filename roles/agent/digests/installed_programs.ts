@@ -40,55 +40,65 @@ export interface ProgramParts {
   readonly client: RouterClient | null;
 }
 
-const ASK_MS = 5000;
+/** Below the operation's deadline: a host that is busy loads each of them slowly. */
+export const ASK_MS = 60_000;
 
 const buildShape = z.looseObject({
   version: z.string().max(128),
   build_digest: z.string().regex(/^[0-9a-f]{64}$/).nullable(),
 });
 
-/** Asks each of them once. */
+/** Asks each of them once, side by side: together they take no longer than the slowest. */
 export async function lookAtPrograms(
   parts: ProgramParts,
   signal: AbortSignal,
 ): Promise<readonly InstalledProgram[]> {
   const { version, build_digest } = parts.build;
+  const ask = (program: readonly string[] | null) =>
+    program === null ? null : installedBuild(parts.run, program, signal);
+  const [router, running, adopter] = await Promise.all([
+    ask(parts.router),
+    parts.router === null ? null : runningRouter(parts.client, signal),
+    ask(parts.adopter),
+  ]);
   const programs: InstalledProgram[] = [
     { name: "anvil-agent", running: { version, build_digest }, installed: null, code: null },
   ];
-  if (parts.router !== null) {
-    const [installed, running] = await Promise.all([
-      installedBuild(parts.run, parts.router, signal),
-      runningRouter(parts.client, signal),
-    ]);
-    const code = installed === null
-      ? "program_unusable"
-      : running === null
-      ? "running_untold"
-      : null;
-    programs.push({ name: "anvil-router", running, installed, code });
+  if (router !== null) {
+    const code = router.code ?? (running === null ? "running_untold" : null);
+    programs.push({ name: "anvil-router", running, installed: router.build, code });
   }
-  if (parts.adopter !== null) {
-    const installed = await installedBuild(parts.run, parts.adopter, signal);
-    const code = installed === null ? "program_unusable" : null;
+  if (adopter !== null) {
+    const { build: installed, code } = adopter;
     programs.push({ name: "anvil-adopter", running: null, installed, code });
   }
   return programs;
 }
 
+type Installed =
+  | { readonly build: BuildTold; readonly code: null }
+  | { readonly build: null; readonly code: "program_silent" | "program_unusable" };
+
+const UNUSABLE: Installed = { build: null, code: "program_unusable" };
+
 async function installedBuild(
   run: RunProcess,
   [program = "", ...leading]: readonly string[],
   signal: AbortSignal,
-): Promise<BuildTold | null> {
+): Promise<Installed> {
   const told = await tell(run, [program, ...leading, "--version", "--json"], signal, {
     deadlineMs: ASK_MS,
   });
-  if (told.kind === "unknown" || told.code !== 0) return null;
+  // Late is not broken: it says nothing of the program, only of the host.
+  if (told.kind === "unknown") {
+    return told.code === "runtime_silent" ? { build: null, code: "program_silent" } : UNUSABLE;
+  }
+  if (told.code !== 0) return UNUSABLE;
   try {
-    return shortOf(JSON.parse(told.text));
+    const build = shortOf(JSON.parse(told.text));
+    return build === null ? UNUSABLE : { build, code: null };
   } catch {
-    return null;
+    return UNUSABLE;
   }
 }
 

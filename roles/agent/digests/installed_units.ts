@@ -29,6 +29,8 @@ export const OUR_UNITS = [
 ] as const;
 
 const MOST_DROP_INS = 32;
+/** A supervisor of a busy host is asked for each unit. */
+const ASK_MS = 30_000;
 
 /** One unit. */
 export interface InstalledUnit {
@@ -72,7 +74,7 @@ export async function lookAtUnits(
       ports.run,
       ["systemctl", ports.scope, "--no-pager", "--no-ask-password", ...args],
       signal,
-      { env: { SYSTEMD_COLORS: "0", ...ports.env } },
+      { env: { SYSTEMD_COLORS: "0", ...ports.env }, deadlineMs: ASK_MS },
     );
   const shown = await control(
     "show",

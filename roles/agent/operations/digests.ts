@@ -20,6 +20,9 @@ export interface DigestParts {
   readonly programs: ProgramParts;
 }
 
+/** Above what a program may take to say which build it is, and the look at files beside it. */
+export const DIGESTS_MS = 90_000;
+
 const text = z.string();
 const build = z.strictObject({ version: text, build_digest: text.nullable() }).nullable();
 
@@ -58,7 +61,7 @@ export function digestsOperation(parts: DigestParts): Operation {
     brief: "Names and digests of what is installed: files, units, builds; never a content",
     effect: "read",
     roles: null,
-    deadlineMs: 20_000,
+    deadlineMs: DIGESTS_MS,
     input: z.strictObject({
       units: z.array(
         z.string().max(128).regex(/^[A-Za-z0-9][A-Za-z0-9:_.@\\-]*$/, "expected a unit's name"),

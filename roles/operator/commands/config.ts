@@ -1,13 +1,12 @@
 /** `anvil-operator config ...`: the configuration of one host. @module */
 
 import { buildCommand, buildRouteMap } from "@stricli/core";
-import type { Outcome } from "../../../lib/dispatch/outcome.ts";
 import { objectOf } from "../../../lib/dispatch/reply.ts";
 import { type ProgramContext, reportRefusal } from "../../../lib/terminal/program.ts";
 import { type Runtime, RUNTIMES } from "../../../lib/topology/vocabulary.ts";
 import { type DestructiveFlags, destructiveFlags } from "../change_flags.ts";
 import { type Change, runChange } from "../change_run.ts";
-import { reachedText } from "../change_text.ts";
+import { reachedText, receiptText } from "../change_text.ts";
 import { BY_FLAG } from "../flags.ts";
 import { isPath, patchOver, receiptOf, secretIn, type Wanted, wantedText } from "../install.ts";
 import { LIVE_KINDS, readLive } from "../live_file.ts";
@@ -18,13 +17,19 @@ import { changePlanText } from "../plan_text.ts";
 import { reportFailure } from "../report.ts";
 import { runText } from "../serve_text.ts";
 import { cellTold, harmless, textsTold } from "../told.ts";
+import { backupsCommand } from "./config_backups.ts";
+import { restoreCommand } from "./config_restore.ts";
 import { LIVE } from "./serves.ts";
 
 /** The commands on configurations. */
 export function configRoutes(operator: Operator) {
   return buildRouteMap({
-    routes: { install: installCommand(operator), restore: restoreCommand(operator) },
-    docs: { brief: "Install configuration on a host, or put the router's last one back" },
+    routes: {
+      install: installCommand(operator),
+      restore: restoreCommand(operator),
+      backups: backupsCommand(operator),
+    },
+    docs: { brief: "Install configuration on a host, put the router's last one back, list copies" },
   });
 }
 
@@ -96,7 +101,7 @@ function installCommand(operator: Operator) {
       const standing = live.kind === "absent" ? null : live.sha256;
       const patch = patchOver(host, wanted, live);
       const record = await receiptOf(operator, {
-        ...{ home, host, by: flags.by ?? operator.by, wanted, live, patch },
+        ...{ home, host, by: flags.by ?? operator.by, arrow: "install", wanted, live, patch },
         say: (text) => this.terminal.err(text),
       });
       const told = patch ??
@@ -147,33 +152,7 @@ function changeOf({ name, text }: Wanted, expected: string | null): Change {
     };
 }
 
-function receiptText({ result }: Outcome): string {
-  const receipt = objectOf(result)?.["receipt"];
-  return typeof receipt === "string" ? `receipt ${receipt}\n` : "";
-}
-
 function digestOf(text: string): string {
   if (!/^[0-9a-f]{64}$/.test(text)) throw new SyntaxError("expected 64 lower-case hex digits");
   return text;
-}
-
-function restoreCommand(operator: Operator) {
-  return buildCommand<DestructiveFlags, [], ProgramContext>({
-    parameters: { flags: destructiveFlags(operator) },
-    docs: {
-      brief: "Install the configuration that the last change replaced",
-      fullDescription: "Without --confirm the plan is shown and nothing is done.\n\nExample:\n" +
-        "  anvil-operator config restore --target host:gpu-a --confirm",
-    },
-    async func(flags) {
-      await runChange(this, operator, flags, {
-        name: "router.config-restore",
-        input: {},
-        destructive: true,
-        plan: changePlanText,
-        show: reachedText,
-        more: "promote status",
-      });
-    },
-  });
 }

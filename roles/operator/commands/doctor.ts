@@ -51,8 +51,8 @@ export function doctorCommand(operator: Operator) {
       fullDescription:
         "Programs, the place of the home and of this program, disk, every byte of the live set, its\n" +
         "age, secrets and their modes, what was left half done; then agents, clocks, versions, ends of\n" +
-        "tokens and certificates, publishers. Exits 1 when a check fails. An unknown is not a pass: it\n" +
-        "is printed, with why; with --require-all it exits 1 as well.\n\n" +
+        "tokens and certificates, publishers. Exits 1 when a check fails. Neither an unknown nor a\n" +
+        "warning is a pass: both are printed, with why; with --require-all they exit 1 as well.\n\n" +
         "Example:\n  anvil-operator doctor --repo ~/fleet --rev main",
     },
     async func(flags) {

@@ -200,7 +200,7 @@ async function lookAtUnfinished(
     troubles.push(fail(
       "unfinished",
       arrow.host,
-      `config install of ${arrow.file} at ${arrow.at} was cut short`,
+      `config ${arrow.arrow} of ${arrow.file} at ${arrow.at} was cut short`,
       `see what stands there: home adopt ${arrow.file}; then remove ${folder}`,
     ));
   }

@@ -1,5 +1,5 @@
 /**
- * What one look gave, and how many of them are told. Unknown is not pass.
+ * What one look gave, and how many of them are told. Neither unknown nor a warning is a pass.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export const CHECKS = {
   tokens: "there is a token for every agent",
   agents: "every agent answers, and knows the token",
   clocks: "the clocks of the nodes are ours",
-  versions: "the nodes speak our protocol and run one version",
+  versions: "the nodes speak our protocol, and run one version unless a rollout is under way",
   token_ends: "no token ends soon",
   certificates: "no certificate ends soon",
   publisher: "the publishers of the hosts answer",
@@ -39,7 +39,7 @@ export interface Look {
   readonly check: Check;
   /** What it was found at: a host, a file; empty for the whole. */
   readonly subject: string;
-  readonly verdict: "pass" | "fail" | "unknown";
+  readonly verdict: "pass" | "warning" | "fail" | "unknown";
   readonly observed: string;
   /** What to do; null when nothing is to be done. */
   readonly next: string | null;
@@ -56,6 +56,11 @@ export function pass(check: Check, observed: string): Look {
 /** It is not. */
 export function fail(check: Check, subject: string, observed: string, next: string): Look {
   return { check, subject, verdict: "fail", observed, next };
+}
+
+/** It is not, and may well be meant so for a while: to be looked at, and no failure. */
+export function warning(check: Check, subject: string, observed: string, next: string): Look {
+  return { check, subject, verdict: "warning", observed, next };
 }
 
 /** Nobody knows, and why. */
@@ -77,13 +82,11 @@ export function gathered(check: Check, troubles: readonly Look[], well: string):
 }
 
 function rank({ verdict }: Look): number {
-  return verdict === "fail" ? 0 : 1;
+  return ["fail", "warning", "unknown", "pass"].indexOf(verdict);
 }
 
-/** What the process exits with: a fail is 1, and so is an unknown when all must pass. */
+/** What the process exits with: a fail is 1; what is no pass is 1 as well when all must pass. */
 export function exitOf(looks: readonly Look[], requireAll: boolean): 0 | 1 {
-  const bad = looks.some(({ verdict }) =>
-    verdict === "fail" || (requireAll && verdict === "unknown")
-  );
+  const bad = looks.some(({ verdict }) => verdict === "fail" || (requireAll && verdict !== "pass"));
   return bad ? 1 : 0;
 }

@@ -23,7 +23,7 @@ import type { DispatchFlags } from "../dispatch_flags.ts";
 import { readAsk } from "../one_host.ts";
 import type { Operator } from "../operator.ts";
 import { hashOf } from "../token_store.ts";
-import { type Check, fail, gathered, type Look, unknown } from "./look.ts";
+import { type Check, fail, gathered, type Look, unknown, warning } from "./look.ts";
 
 /** Clocks further apart make receipts, expiries and freshness lie. */
 const MOST_SKEW_MS = 5000;
@@ -118,18 +118,24 @@ function lookAtClocks(reached: readonly Outcome[], all: number): readonly Look[]
   return heard("clocks", reached, all, gathered("clocks", troubles, `${reached.length} as ours`));
 }
 
+/** Versions of one protocol stand beside each other while a rollout goes on: that is no failure. */
 function lookAtVersions(reached: readonly Outcome[], all: number): readonly Look[] {
-  const versions = Map.groupBy(reached, ({ health }) => String(health?.["version"] ?? "?"));
-  const list = [...versions].map(([version, of]) => `${version} on ${of.length}`).join(", ");
-  const troubles = reached.filter(({ code }) => code === "protocol_differs").map((one) =>
+  const versionOf = ({ health }: Outcome) => String(health?.["version"] ?? "?");
+  const list = [...Map.groupBy(reached, versionOf)]
+    .map(([version, of]) => `${version} on ${of.length}`).join(", ");
+  const [others = [], ours = []] = [true, false].map((differs) =>
+    reached.filter(({ code }) => (code === "protocol_differs") === differs)
+  );
+  const troubles = others.map((one) =>
     fail("versions", one.host, one.detail, one.nextStep ?? "bring both to one version")
   );
-  if (versions.size > 1) {
-    troubles.push(fail(
+  if (new Set(ours.map(versionOf)).size > 1) {
+    troubles.push(warning(
       "versions",
       "",
-      list,
-      "the fleet is half upgraded: see `fleet versions`, and what keeps the rest",
+      `${list}; they speak one protocol`,
+      "go on with the rollout: `fleet versions` names who is behind, and " +
+        "`op call candidates.status --target host:ID` what keeps it",
     ));
   }
   return heard("versions", reached, all, gathered("versions", troubles, list));

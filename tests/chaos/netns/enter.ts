@@ -28,15 +28,29 @@ export function obstacle(): string | null {
   return missing.length === 0 ? null : `missing: ${missing.join(", ")}`;
 }
 
-/** `program` with its arguments, to be run inside. */
-export function inside(program: string, args: readonly string[]): Deno.Command {
-  return new Deno.Command("unshare", {
+/** Runs `program` inside, with temporary files that are gone with it; its exit code. */
+export async function runInside(program: string, args: readonly string[]): Promise<number> {
+  // A short name: sockets lie below it.
+  const folder = await Deno.makeTempDir({ prefix: "in-" });
+  const child = new Deno.Command("unshare", {
     args: [
       ...["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"],
       ...[program, ...args],
     ],
+    env: { TMPDIR: folder },
     stdin: "null",
     stdout: "inherit",
     stderr: "inherit",
-  });
+  }).spawn();
+  // It ignores everything milder, and everything inside goes with it.
+  const stop = () => child.kill("SIGKILL");
+  for (const signal of SIGNALS) Deno.addSignalListener(signal, stop);
+  try {
+    return (await child.status).code;
+  } finally {
+    for (const signal of SIGNALS) Deno.removeSignalListener(signal, stop);
+    await Deno.remove(folder, { recursive: true }).catch(() => {});
+  }
 }
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -120,4 +120,8 @@ async function bareHost(guide: Guide): Promise<void> {
   );
   await guide.hand(host, ["systemctl", "--user", "start", "anvil-router"]);
   await guide.operator(["node", "health", "--target", `host:${host}`]);
+  guide.tell("its adopter is new as well, and is asked to prove what the bootstrap installed");
+  const at = ["--target", `host:${host}`];
+  await guide.operator(["op", "call", "candidates.stage", ...at], { lines: 3 });
+  await guide.operator(["op", "call", "candidates.adopt", ...at, "--confirm"], { lines: 3 });
 }

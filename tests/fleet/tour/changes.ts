@@ -7,6 +7,7 @@
 
 import { routerToml, SPECS } from "../description.ts";
 import { write } from "../owner.ts";
+import { keepFile, REPOSITORY } from "../reviewed.ts";
 import { arrived, streamOpenai } from "./client.ts";
 import type { Guide, Station } from "./guide.ts";
 import { measure } from "./measure.ts";
@@ -120,9 +121,15 @@ async function promotion(guide: Guide): Promise<void> {
   const wanted = toNext ? "next" : "primary";
   await guide.operator(["serves", "up", wanted, "--target", "host:gpu-a"], { lines: 2 });
   const evidence = await measure(guide, "gpu-a", wanted);
-  const next = routerToml(subnet, SPECS["gpu-a"], wanted);
-  await write(fleet, "gateway", "/root/plans/router.next.toml", next);
-  const words = ["llm.primary", "--config", "plans/router.next.toml", "--evidence", evidence];
+  guide.tell("router.toml of gpu-a names the other engine, and is reviewed as anything else");
+  await keepFile(fleet, "gpu-a", "router.toml", routerToml(subnet, SPECS["gpu-a"], wanted));
+  const commit = `git diff --quiet || git commit -qam 'llm.primary by ${wanted}'`;
+  await guide.hand("gateway", ["sh", "-c", commit], { cwd: REPOSITORY });
+  await guide.operator(["home", "materialize", "--repo", ".", "--rev", "main"], {
+    ...{ code: "any", lines: 3 },
+  });
+  const config = ["--config", "fleet/hosts/gpu-a/router.toml"];
+  const words = ["llm.primary", ...config, "--evidence", evidence];
   const cwd = "/root";
   const plan = await guide.operator(["promote", "plan", ...words, "--target", "host:gpu-a"], {
     ...{ cwd, lines: 20 },

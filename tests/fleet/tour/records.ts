@@ -19,8 +19,8 @@ export const RECORDS: readonly Station[] = [
   {
     title: "somebody edits a file on a host",
     proves:
-      "what differs from the reviewed commit is named, and nothing is mended behind anybody's " +
-      "back",
+      "five hosts are as the reviewed commit says; then one file and one key differ, are named, " +
+      "and are mended by nobody but who edited them",
     walk: drift,
   },
   {
@@ -70,16 +70,32 @@ async function tokens(guide: Guide): Promise<void> {
 async function drift(guide: Guide): Promise<void> {
   const host = "laptop";
   const at = ["--target", `host:${host}`];
-  await guide.operator(["fleet", "drift", ...at], { code: "any", lines: 14 });
+  await guide.operator(["fleet", "drift"], { lines: 14 });
   const edit = "cp /etc/anvil/serves.toml /var/lib/anvil/kept && " +
     "sed -i 's/stop_grace_seconds = 10/stop_grace_seconds = 11/' /etc/anvil/serves.toml";
   await guide.hand(host, ["sh", "-c", edit]);
   try {
-    const seen = await guide.operator(["fleet", "drift", ...at], { code: 1, lines: 14 });
-    guide.expect(/serves\.toml/.test(seen.out), "serves.toml named");
+    await guide.operator(["fleet", "drift", ...at], { code: 1, lines: 14 });
+    const { fleet } = await guide.asked(["fleet", "drift"], { code: 1 });
+    const told = (fleet ?? []).flatMap((row) =>
+      (row["items"] ?? []).flatMap((item) => {
+        const [kind, name, state] = [item["kind"], item["name"], item["state"]].map(String);
+        return state === "own" || state === "identical"
+          ? []
+          : [`${row["host"]}: ${kind} ${name} ${state} ${item["keys"]}`];
+      })
+    );
+    const wanted = `${host}: file serves.toml differs serve[0].stop_grace_seconds`;
+    guide.expect(
+      told.length === 1 && told[0] === wanted,
+      `of the whole fleet exactly "${wanted}", it says ${JSON.stringify(told)}`,
+    );
   } finally {
-    await guide.hand(host, ["sh", "-c", "cp /var/lib/anvil/kept /etc/anvil/serves.toml"]);
+    await guide.hand(host, [
+      ...["sh", "-c", "cat /var/lib/anvil/kept >/etc/anvil/serves.toml && rm /var/lib/anvil/kept"],
+    ]);
   }
+  await guide.operator(["fleet", "drift"], { lines: 3 });
 }
 
 async function evidence(guide: Guide): Promise<void> {
