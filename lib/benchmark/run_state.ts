@@ -49,7 +49,14 @@ export const benchmarkShape = z.strictObject({
 export type Benchmark = z.infer<typeof benchmarkShape>;
 
 /** How a session ended that was not cut off. */
-export const ENDINGS = ["complete", "cancelled", "deadline", "stopped", "target_lost"] as const;
+export const ENDINGS = [
+  "complete",
+  "cancelled",
+  "deadline",
+  "stopped",
+  "target_lost",
+  "conditions_changed", // something was changed on its host, which goes first
+] as const;
 
 /** One of {@link ENDINGS}. */
 export type Ending = (typeof ENDINGS)[number];
@@ -62,6 +69,8 @@ export const eventShape = z.discriminatedUnion("kind", [
     kind: z.literal("session"),
     run: z.string(),
     conditions: conditionsShape.nullable(),
+    /** The newest change of the host then, and how it stood; null: nobody knows. */
+    change: z.exactOptional(z.string().nullable()),
     at: momentShape,
   }),
   z.strictObject({ kind: z.literal("asked"), index: z.int().min(0), at: momentShape }),
@@ -81,6 +90,8 @@ export const eventShape = z.discriminatedUnion("kind", [
     how: z.enum(ENDINGS),
     /** From the first request to the last answer, by a clock that does not jump. */
     took_ms: z.number().min(0),
+    /** What it gave way to; absent when to nothing. */
+    by: z.exactOptional(z.string()),
     at: momentShape,
   }),
   /** Nothing follows. */
@@ -109,6 +120,10 @@ export interface BenchmarkState {
   readonly looks: readonly z.infer<typeof conditionsShape>[];
   /** How the newest session ended; null while it goes on, or when it was cut off. */
   readonly ending: Ending | null;
+  /** What the newest session gave way to; null when to nothing. */
+  readonly endedBy: string | null;
+  /** The host's newest change when it began; undefined in journals written before that was said. */
+  readonly change: string | null | undefined;
   /** Milliseconds in which requests were under way; null once a session was cut off. */
   readonly tookMs: number | null;
   /** Digest of the document; null until there is one. */
@@ -137,6 +152,8 @@ export function stepBenchmark(
       answered: new Map(),
       looks: [],
       ending: null,
+      endedBy: null,
+      change: undefined,
       tookMs: 0,
       evidence: null,
     };
@@ -159,8 +176,9 @@ export function stepBenchmark(
       return {
         ...now,
         ...{ sessions: state.sessions + 1, runs, answered, looks, tookMs },
+        change: state.sessions === 0 ? event.change : state.change,
         // What it concluded to before is only a part of it now.
-        ...{ ending: null, evidence: null },
+        ...{ ending: null, endedBy: null, evidence: null },
       };
     }
     case "asked":
@@ -179,6 +197,7 @@ export function stepBenchmark(
       return {
         ...now,
         ending: event.how,
+        endedBy: event.by ?? null,
         tookMs: state.tookMs === null ? null : state.tookMs + event.took_ms,
       };
     case "concluded":

@@ -30,6 +30,7 @@ import { modeOperations } from "./operations/mode.ts";
 import { promotionOperations } from "./operations/promotion.ts";
 import { routerOperations } from "./operations/router.ts";
 import { routerConfigOperations } from "./operations/router_config.ts";
+import type { Stillness } from "./stillness.ts";
 
 /** The serves of this host, for changes. */
 export interface HostServes {
@@ -51,6 +52,7 @@ export interface ChangesPorts {
   readonly upstream: Upstream;
   /** Null on a host whose agent was told of no serves. */
   readonly serves: HostServes | null;
+  readonly stillness: Stillness;
   /** What a supervisor of a user needs to be found. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -62,6 +64,10 @@ export interface Changes {
   readonly router: RouterClient | null;
   /** The change that is worked on now; null when there is none. */
   readonly live: () => string | null;
+  /** The newest change and how it stands, as one word; null when nobody can say. */
+  readonly newest: () => Promise<string | null>;
+  /** Resolves once the start has said what it goes on with, if anything. */
+  readonly looked: () => Promise<void>;
   /** The router's admin listener; null where agent.toml names no router. */
   readonly client: RouterClient | null;
   /** Goes on with what an earlier process left. Resolves at its end; never rejects. */
@@ -72,7 +78,7 @@ export interface Changes {
 
 /** Wires them. */
 export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
-  const { clock, remarks, files, tryLock, serves } = ports;
+  const { clock, remarks, files, tryLock, serves, stillness } = ports;
   const client = clientOf(config, ports);
   const store = new ChangeStore({
     root: within(config.state, "changes"),
@@ -95,21 +101,30 @@ export function openChanges(config: AgentConfig, ports: ChangesPorts): Changes {
     store,
     router,
     handsFor: serves?.handsFor ?? (() => Promise.resolve(NO_HANDS)),
+    disturb: (what) => stillness.disturb(what),
   });
   const parts: ChangeParts = {
     conductor,
     store,
     survey: (signal) => survey(config, serves, router, signal),
+    measuring: () => stillness.inTheWay(null),
+    clock,
   };
   return {
     operations: [
-      ...routerOperations({ client, change: () => conductor.live }),
+      ...routerOperations({ client, change: () => conductor.live, stillness }),
       ...routerConfigOperations(parts, router),
       ...modeOperations(parts),
       ...promotionOperations(parts),
     ],
     router: client,
     live: () => conductor.live,
+    newest: async () => {
+      const newest = await store.newest();
+      if (newest === null) return "none";
+      return "kind" in newest ? null : `${newest.id} ${newest.state.at}`;
+    },
+    looked: () => conductor.looked,
     client,
     resume: async () => {
       try {

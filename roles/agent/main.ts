@@ -22,7 +22,7 @@ const app = buildApplication(
   buildRouteMap({
     routes: {
       run: runCommand(build),
-      check: checkCommand,
+      check: checkCommand(build),
       schema: schemaCommand,
       unit: unitCommand,
       tokens: tokensRoutesOf({

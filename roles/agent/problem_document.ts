@@ -76,6 +76,8 @@ export const STATUSES: { readonly [code: string]: number } = {
   benchmark_deadline: 409,
   benchmark_stopped: 503,
   benchmark_target_lost: 502,
+  benchmark_conditions_changed: 409,
+  benchmark_not_over: 503,
   benchmark_not_kept: 507,
   benchmark_damaged: 500,
   evidence_unknown: 404,

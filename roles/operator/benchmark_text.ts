@@ -111,6 +111,8 @@ export function benchmarkList({ result }: Outcome): string {
   const id = cellTold(newest, "id");
   const next = ["running", "complete"].includes(state)
     ? ""
+    : state === "conditions_changed"
+    ? `gave way  to ${cellTold(newest, "ended_by")}: these figures are no evidence; run it anew\n`
     : `next: benchmarks run --resume ${id}\n`;
   return harmless(
     table(["benchmark", "state", "model", "corpus", "asked", "failed", "begun", "evidence"], rows) +

@@ -12,18 +12,21 @@ import { cellTold, harmless, objectsTold, objectTold, textsTold } from "./told.t
 
 /** The plan of `serves.up` and `serves.adopt`. */
 export function upPlanText({ result, host }: Outcome): string {
-  return upText(objectOf(result) ?? {}, host);
+  const plan = objectOf(result) ?? {};
+  return upText(plan, host) + endsText(plan);
 }
 
 /** The plan of `serves.down`. */
 export function downPlanText({ result, host }: Outcome): string {
-  return downText(objectOf(result) ?? {}, host);
+  const plan = objectOf(result) ?? {};
+  return downText(plan, host) + endsText(plan);
 }
 
 /** The plan of `serves.restart`. */
 export function restartPlanText({ result, host }: Outcome): string {
   const plan = objectOf(result) ?? {};
-  return downText(objectTold(plan, "down"), host) + upText(objectTold(plan, "up"), host);
+  return downText(objectTold(plan, "down"), host) + upText(objectTold(plan, "up"), host) +
+    endsText(plan);
 }
 
 /** The plan of a mode, a promotion or a configuration. */
@@ -52,7 +55,8 @@ export function changePlanText({ result, host }: Outcome): string {
         }),
       ) +
       `\n${touched.map(([name = "", what]) => `${name.padEnd(9)} ${what}\n`).join("")}` +
-      notesText(plan) + `digest    ${cellTold(shown, "digest")}\n`,
+      endsText(shown) + notesText(plan) + ageText(shown) +
+      `digest    ${cellTold(shown, "digest")}\n`,
   );
 }
 
@@ -68,12 +72,31 @@ export function resumePlanText({ result, host }: Outcome): string {
     ? "end it as it stands; nothing more is done, and its tiers stay as they are"
     : "close the tiers it holds again, then go on with what is left";
   return harmless(
-    `${cellTold(plan, "change")} on ${host} is at ${state}: ${how}\n` +
+    `${cellTold(plan, "change")} on ${host} is at ${state}: ${how}\n${endsText(plan)}` +
       `steps     anvil-operator promote status --target host:${host}\n`,
   );
 }
 
 const TOUCHES = { quiesce: "closed", stop: "stopped", start: "started", write: "written" } as const;
+
+/** What is measured there now, and would not be to its end. */
+function endsText(plan: JsonObject): string {
+  const id = plan["ends_benchmark"];
+  return typeof id === "string"
+    ? harmless(`ends      ${id}, which is being measured: it will be no evidence\n`)
+    : "";
+}
+
+/** How old the measurement is by which somebody is promoted. */
+function ageText({ evidence_age_days: days }: JsonObject): string {
+  if (typeof days !== "number") return "";
+  const age = days < 0
+    ? "to come, by that host's clock"
+    : days === 0
+    ? "today"
+    : `${days} ${days === 1 ? "day" : "days"} ago`;
+  return `measured  ${age}\n`;
+}
 
 function notesText(plan: JsonObject): string {
   return textsTold(plan, "notes").map((note) => `note      ${note}\n`).join("");

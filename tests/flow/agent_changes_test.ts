@@ -2,35 +2,12 @@ import assert from "node:assert/strict";
 import { digestOf as sha256Of, evidenceId } from "../../lib/evidence/evidence.ts";
 import { FakeDisk } from "../../lib/testing/fake_disk.ts";
 import { tempDir } from "../../lib/testing/temp_dir.ts";
-import type { ServeHands } from "../../lib/serves/machines/ports.ts";
-import type { HostServes } from "../../roles/agent/changes.ts";
 import { type AgentRig, startAgentRig, type Told } from "../support/agent.ts";
 import { namedIn } from "../support/change_evidence.ts";
-import { ChangeWorld } from "../support/change_world.ts";
+import { ChangeWorld, servesOf } from "../support/change_world.ts";
 import { until } from "../support/wait.ts";
 
 const ROLES = { roles: ["serving"] } as const;
-
-/** The serves of a world, for an agent without a router; `hold` keeps a start waiting. */
-function servesOf(world: ChangeWorld, hold: () => Promise<void> = async () => {}): HostServes {
-  return {
-    facts: () => Promise.resolve(world.facts),
-    handsFor: () => {
-      const { hands } = world.life();
-      const held: ServeHands = {
-        ...hands,
-        up: async (name, signal) => {
-          await Promise.race([
-            hold(),
-            new Promise((_, no) => signal.addEventListener("abort", () => no(signal.reason))),
-          ]);
-          return await hands.up(name, signal);
-        },
-      };
-      return Promise.resolve(held);
-    },
-  };
-}
 
 async function change(rig: AgentRig): Promise<Record<string, unknown> | null> {
   const { body } = await rig.call("mode.status", { input: {} });

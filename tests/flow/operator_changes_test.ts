@@ -164,7 +164,10 @@ Deno.test("promote: what is sent is what was asked for, and a stale plan is told
   const digest = "d".repeat(64);
   const steps = [{ do: "quiesce", tier: "primary" }, { do: "write", from: digest, to: digest }];
   const plan = { kind: "promote", subject: "llm.primary", steps, notes: ["the router restarts"] };
-  const shown = { digest, plan, steps: ["quiesce tier primary", "write config dddd over dddd"] };
+  const shown = {
+    ...{ digest, plan, steps: ["quiesce tier primary", "write config dddd over dddd"] },
+    ...{ ends_benchmark: "bench-000004", evidence_age_days: 41 },
+  };
   await using node = new SimulatedNode("gpu-a", ({ path, body }) => {
     const operation = path.slice("/v1/operations/".length);
     if (!operation.startsWith("promotion.")) return null;
@@ -180,6 +183,8 @@ Deno.test("promote: what is sent is what was asked for, and a stale plan is told
   const words = `llm.primary --config ${file} ${named} --drain 300`;
   const planned = await operator.run(`promote plan ${words} ${HERE}`);
   assert.equal(planned.code, 0, planned.err);
+  assert.match(planned.out, /^measured +41 days ago$/m);
+  assert.match(planned.out, /^ends +bench-000004, which is being measured/m);
   assert.match(planned.out, /^closed +primary\nwritten +router.toml, and the router restarts\n/m);
   const apply = `promote apply ${words} --plan ${digest} --confirm ${HERE}`;
   const applied = await operator.run(apply);

@@ -27,7 +27,13 @@ function matches(text: string, pattern: RegExp): string[] {
 Deno.test("the runbook of serves has a row for every code, once, and for no other", async () => {
   const paths = [
     ...(await filesUnder("lib/serves/")).filter((path) => !path.includes("/machines/")),
-    ...["operations/serves", "serves_host", "host_serves", "commands/unit"]
+    ...[
+      "operations/serves",
+      "operations/serves_acted",
+      "serves_host",
+      "host_serves",
+      "commands/unit",
+    ]
       .map((name) => `roles/agent/${name}.ts`),
   ].filter((path) => path.endsWith(".ts") && !path.endsWith("_test.ts"));
   const texts = await Promise.all(paths.map(textOf));

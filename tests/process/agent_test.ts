@@ -32,7 +32,14 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
   const first = await token(dir.path, "ops", "node.*:read");
   const looker = await token(dir.path, "looker", "*:read");
   const check = await runRole("agent", dir.path, ["check", "agent.toml", "--json"]);
-  assert.deepEqual(JSON.parse(check.stdout).data, { node: "gpu-a", roles: ["gateway"] });
+  const { catalogue_digest: catalogue, ...checked } = JSON.parse(check.stdout).data;
+  assert.deepEqual(checked, { node: "gpu-a", roles: ["gateway"] });
+  const words = await runRole("agent", dir.path, ["check", "agent.toml"]);
+  assert.match(words.stdout, new RegExp(`^catalogue ${catalogue}$`, "m"));
+  await Deno.writeTextFile(dir.at("serving.toml"), agentToml(CLIENTS, ["serving"]));
+  const serving = await runRole("agent", dir.path, ["check", "serving.toml", "--json"]);
+  assert.notEqual(JSON.parse(serving.stdout).data.catalogue_digest, catalogue);
+  assert.deepEqual([...Deno.readDirSync(dir.at("state"))], [], "checking leaves nothing behind");
   const unit = "[Service]\nTimeoutStopSec=20\n";
   await Deno.writeTextFile(dir.at("short.service"), unit);
   const short = ["check", "agent.toml", "--supervisor", "short.service"];
@@ -48,6 +55,7 @@ Deno.test("agent process: tokens, health, rotation without a restart, audit, SIG
     };
     const { status, body } = await health(first);
     assert.equal(status, 200);
+    assert.equal(body.catalogue_digest, catalogue, "what `check` says without an agent");
     assert.equal(body.disk.source, "df");
     if (Deno.build.os === "linux") assert.ok(body.disk.value.total_bytes > 0, body.disk.why);
     const facts = await fetch(`${agent.url}/v1/operations/node.facts`, {

@@ -152,6 +152,7 @@ export async function changeLife(
     store,
     router,
     handsFor: () => Promise.resolve(hands),
+    disturb: () => Promise.resolve({ kind: "alone", [Symbol.dispose]: () => {} }),
     patience: { unreachableMs: 5000, restartMs: 20_000, readmitMs: 5000, lookMs: 20 },
   });
   const facts: HostFacts = {

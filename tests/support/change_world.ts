@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { refuse } from "../../lib/core/refusal.ts";
-import { Conductor } from "../../lib/serves/machines/conductor.ts";
+import { Conductor, type ConductorPorts } from "../../lib/serves/machines/conductor.ts";
 import { serveHands } from "../../lib/serves/machines/hands.ts";
 import type { ServeHands } from "../../lib/serves/machines/ports.ts";
 import { ChangeStore } from "../../lib/serves/machines/store.ts";
@@ -24,6 +24,7 @@ import type { FakeDisk } from "../../lib/testing/fake_disk.ts";
 import { digestOf, FakeRouter } from "../../lib/testing/fake_router.ts";
 import { InstantClock } from "../../lib/testing/instant_clock.ts";
 import { SimulatedHost } from "../../lib/testing/simulated_driver.ts";
+import type { HostServes } from "../../roles/agent/changes.ts";
 import { FAKE_PORTS, manifestText, routerText } from "./change_texts.ts";
 
 const MANIFEST = manifestText(FAKE_PORTS);
@@ -35,6 +36,9 @@ export const ROUTER_NEXT = routerText(FAKE_PORTS, "next");
 const DEVICE_MIB = 96_000;
 const CONFIG = "/disk/etc/router.toml";
 const ROOT = "/disk/state/changes";
+
+/** Nothing on this host needs it still. */
+const aloneAlready = () => Promise.resolve({ kind: "alone" as const, [Symbol.dispose]: () => {} });
 
 /** All that outlives the agent. */
 export class ChangeWorld {
@@ -102,7 +106,7 @@ export class ChangeWorld {
   }
 
   /** Hands, a router and a conductor of one life of the agent. */
-  life() {
+  life(disturb: ConductorPorts["disturb"] = aloneAlready) {
     const { disk, clock } = this;
     const effect = <T>(act: () => T | Promise<T>) => disk.effect(act);
     const alive = () => {
@@ -138,6 +142,7 @@ export class ChangeWorld {
       store,
       router,
       handsFor: () => Promise.resolve(hands),
+      disturb,
       patience: { unreachableMs: 1000, restartMs: 1000, readmitMs: 1000, lookMs: 250 },
     });
     const survey: SurveyPorts = { facts: this.facts, hands, router };
@@ -205,4 +210,28 @@ export class ChangeWorld {
     const course = this.host.courses.get(found.name);
     return course?.serves ?? found.model.id;
   }
+}
+
+/** The serves of a world, for an agent without a router; `hold` keeps a start waiting. */
+export function servesOf(
+  world: ChangeWorld,
+  hold: () => Promise<void> = async () => {},
+): HostServes {
+  return {
+    facts: () => Promise.resolve(world.facts),
+    handsFor: () => {
+      const { hands } = world.life();
+      const held: ServeHands = {
+        ...hands,
+        up: async (name, signal) => {
+          await Promise.race([
+            hold(),
+            new Promise((_, no) => signal.addEventListener("abort", () => no(signal.reason))),
+          ]);
+          return await hands.up(name, signal);
+        },
+      };
+      return Promise.resolve(held);
+    },
+  };
 }

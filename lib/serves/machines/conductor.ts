@@ -2,8 +2,9 @@
  * The conductor: begins a change, drives it, and drives on at every start what an earlier process
  * left. One change at a time on a host; a fleet-wide lock does not exist.
  *
- *     begin:  lock ─> nothing unfinished? ─> plan again, is it the one asked for? ─> folder ─> drive
- *     resume: lock ─> the newest unfinished? ─> drive on
+ *     begin:  lock ─> nothing unfinished? ─> plan again, is it the one asked for? ─> what needs the
+ *             host still ends ─> folder ─> drive
+ *     resume: lock ─> the newest unfinished? ─> what needs the host still ends ─> drive on
  *
  * Nothing refused by `begin` has changed anything. From the first journal entry on a change ends as
  * the machine says, also when whoever asked for it is gone.
@@ -37,6 +38,8 @@ export interface ConductorPorts {
   readonly store: ChangeStore;
   readonly router: Pick<RouterPorts, "admin" | "program"> | null;
   readonly handsFor: (serves: readonly Serve[]) => Promise<ServeHands | Refusal>;
+  /** Ends what needs this host still, and keeps it away until disposed of. Said synchronously. */
+  readonly disturb: (what: string) => Promise<(Disposable & { readonly kind: "alone" }) | Refusal>;
   readonly patience?: Patience;
 }
 
@@ -92,6 +95,11 @@ export class Conductor {
     return this.#live?.id ?? null;
   }
 
+  /** Resolves once a start has said what it goes on with, if anything. */
+  get looked(): Promise<void> {
+    return this.#looking;
+  }
+
   /** Begins a change and drives it to its end. `signal` turns it back; it does not leave it lying. */
   async begin(ask: ChangeAsk, onStep: OnStep, signal: AbortSignal): Promise<ChangeEnd> {
     return await this.#locked(async () => {
@@ -110,6 +118,10 @@ export class Conductor {
       }
       if (plan.steps.length === 0) return { kind: "already", plan };
       signal.throwIfAborted();
+      const alone = await this.#ports.disturb(`${plan.kind} ${plan.subject}`);
+      if (alone.kind === "refused") return alone;
+      using _alone = alone;
+      signal.throwIfAborted();
       const created = await store.create(plan.kind, ask.serves, ask.config);
       if (created.kind === "refused") return created;
       const begin: Event = { kind: "begin", plan, run: ask.run };
@@ -127,7 +139,11 @@ export class Conductor {
       if ("kind" in newest) return newest;
       if (newest.state.at === "stuck") return { kind: "ended", record: newest };
       if (isOver(newest.state)) return null;
+      const disturbing = this.#ports.disturb(newest.id);
       looked.resolve();
+      const alone = await disturbing;
+      if (alone.kind === "refused") return alone;
+      using _alone = alone;
       return await this.#again(newest.id, { kind: "resumed", by: "start" }, () => {}, null);
     }).finally(looked.resolve);
   }
@@ -136,9 +152,11 @@ export class Conductor {
   async resumeByPerson(id: string, onStep: OnStep, signal: AbortSignal): Promise<ChangeEnd> {
     return await this.#locked(async () => {
       const newest = await this.#openChange(id);
-      return newest.kind === "refused"
-        ? newest
-        : await this.#again(id, { kind: "resumed", by: "person" }, onStep, signal);
+      if (newest.kind === "refused") return newest;
+      const alone = await this.#ports.disturb(id);
+      if (alone.kind === "refused") return alone;
+      using _alone = alone;
+      return await this.#again(id, { kind: "resumed", by: "person" }, onStep, signal);
     });
   }
 

@@ -69,7 +69,7 @@ export interface RouterAdmin {
 /** What the installed router thinks of a configuration. */
 export type Judged =
   | { readonly kind: "valid"; readonly digest: string }
-  | (Refusal<"config_invalid" | "router_program_unusable"> & {
+  | (Refusal<"config_invalid" | "router_program_unusable" | "router_candidate_unwritable"> & {
     readonly problems: readonly Problem[];
   });
 

@@ -79,6 +79,14 @@ function differencesTo(
     .map(([name, observed, expected]) => `${name} ${word(observed)}, expected ${word(expected)}`);
 }
 
+/** Whole days since it was measured; below 0 when this host's clock says that is to come. */
+export function evidenceAgeDays(
+  { body: { run } }: Pick<Named<Evidence>, "body">,
+  nowMs: number,
+): number {
+  return Math.floor((nowMs - Date.parse(run.ended_at)) / 86_400_000);
+}
+
 /** What a person who looks at the plan should know of it. */
 export function evidenceNotes(
   { id, body }: Pick<Named<Evidence>, "id" | "body">,

@@ -63,7 +63,7 @@ export function routerProgram(parts: RouterProgramParts): RouterProgram {
   return {
     async check(text, signal) {
       const put = await parts.files.replaceFile(candidate, new TextEncoder().encode(text), 0o600);
-      if (put.kind === "refused") return unusable(`the candidate cannot be written: ${put.code}`);
+      if (put.kind === "refused") return unwritable(put.code);
       const [program, ...leading] = parts.program;
       const ended = await parts.run({
         argv: [program, ...leading, "check", "--json", candidate],
@@ -106,6 +106,17 @@ function judgedBy(ended: ProcessOutcome): Judged {
   return {
     ...refuse("config_invalid", `the installed router refuses it: ${problems.length} problems`),
     problems,
+  };
+}
+
+function unwritable(code: string): Judged {
+  return {
+    ...refuse(
+      "router_candidate_unwritable",
+      `the text that is to be judged cannot be written beside router.toml: ${code}`,
+      "give the agent's user the folder of `router.config`, with space in it",
+    ),
+    problems: [],
   };
 }
 

@@ -60,7 +60,8 @@ Deno.test("router program: what it has against a text, and what is no judgement"
   const full = rig({}, "systemd");
   full.disk.full = true;
   const no = await full.program.check("", signal);
-  assert.ok(no.kind === "refused" && no.code === "router_program_unusable");
+  assert.ok(no.kind === "refused" && no.code === "router_candidate_unwritable");
+  assert.match(no.nextStep ?? "", /folder of `router\.config`/, "it is not the program's fault");
   assert.equal(full.processes.asks.length, 0);
 });
 

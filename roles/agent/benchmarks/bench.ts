@@ -19,7 +19,9 @@ import {
   leftOf,
   stepBenchmark,
 } from "../../../lib/benchmark/run_state.ts";
+import type { Changes } from "../changes.ts";
 import type { FactPorts } from "../facts/fact.ts";
+import { beingMeasured, disturbed, type Stillness } from "../stillness.ts";
 import { axesOf } from "./axes.ts";
 import { conditionsOf, lookAt, type Seen } from "./conditions.ts";
 import { Session, type SessionEnd } from "./session.ts";
@@ -35,8 +37,8 @@ export interface BenchPorts extends TargetPorts {
   readonly tryLock: TryLock;
   readonly lockPath: string;
   readonly store: BenchmarkStore;
-  /** The change that works on this host now; null when there is none. */
-  readonly change: () => string | null;
+  readonly stillness: Stillness;
+  readonly changes: Pick<Changes, "newest" | "looked">;
 }
 
 /** A benchmark that is wanted. */
@@ -99,7 +101,7 @@ export class Bench {
 
   /** Decides about a new one; asks nothing of an engine but what it serves. */
   async prepare(ask: BenchAsk, signal: AbortSignal): Promise<Prepared | Refusal> {
-    const busy = this.#busy();
+    const busy = await this.#busy();
     if (busy !== null) return busy;
     const corpus = await corpusNamed(ask.corpus, ask.corpusDigest);
     if ("code" in corpus) return corpus;
@@ -147,7 +149,7 @@ export class Bench {
 
   /** Decides about going on with `id`: the same corpus, the same model, on the same host. */
   async prepareResume(id: string, signal: AbortSignal): Promise<Prepared | Refusal> {
-    const busy = this.#busy();
+    const busy = await this.#busy();
     if (busy !== null) return busy;
     const state = await this.#ports.store.state(id);
     if (state === null) return unknownBenchmark();
@@ -156,6 +158,8 @@ export class Bench {
     if (leftOf(state) === 0 && state.evidence !== null) {
       return refuse("benchmark_over", `${id} has asked everything and is concluded`, "run it anew");
     }
+    const changed = await this.#changedSince(state);
+    if (changed !== null) return changed;
     const { workload, through } = benchmark;
     const corpus = await corpusNamed(workload.corpus.name, workload.corpus.digest);
     if ("code" in corpus) return corpus;
@@ -184,18 +188,25 @@ export class Bench {
     tell: (state: BenchmarkState) => void,
     signal: AbortSignal,
   ): Promise<SessionEnd | Refusal> {
-    const busy = this.#busy();
-    if (busy !== null) return busy;
-    const { tryLock, lockPath, store, clock, upstream, facts, remarks } = this.#ports;
+    const { stillness, changes, tryLock, lockPath, store, clock, upstream, facts, remarks } =
+      this.#ports;
+    const still = stillness.measure(target.through);
+    if (still.kind === "refused") return still;
+    using _still = still;
+    const changed = resumed === null ? null : await this.#changedSince(resumed);
+    if (changed !== null) return changed;
+    const change = await changes.newest();
     const lock = await tryLock(lockPath);
-    if (lock.kind === "busy") return busyWith("another benchmark");
+    if (lock.kind === "busy") return beingMeasured("another benchmark");
     if (lock.kind === "refused") return refuse(lock.code, lock.detail);
     await using _held = lock;
+    if (still.signal.aborted) return disturbed(String(still.signal.reason));
     const made = resumed === null ? await store.create() : resumed.benchmark;
     if ("code" in made) return made;
     const { id } = made;
+    still.id = id;
     const opened = await store.open(id);
-    if (opened.kind === "busy") return busyWith(id);
+    if (opened.kind === "busy") return beingMeasured(id);
     if (opened.kind === "refused") return refuse(opened.code, opened.detail);
     await using journal = opened.journal;
     let state = resumed;
@@ -217,10 +228,17 @@ export class Bench {
       return conditionsOf(first, seen);
     };
     const ports = { clock, upstream, journal, store, look, onChange: tell };
-    const session = new Session(ports, { ...about, target, corpus }, state);
+    const session = new Session(ports, { ...about, target, corpus, change }, state);
     const halt = () => session.halt(signal.reason === "agent_stopping" ? "stopped" : "cancelled");
     signal.addEventListener("abort", halt, { once: true });
     if (signal.aborted) halt();
+    const giveWay = () => {
+      const what = String(still.signal.reason);
+      remarks.warn("{benchmark} gives way to {what}", { benchmark: id, what });
+      session.giveWay(what);
+    };
+    still.signal.addEventListener("abort", giveWay, { once: true });
+    if (still.signal.aborted) giveWay();
     const ended = session.work();
     this.#live = { id, session, ended };
     try {
@@ -257,23 +275,26 @@ export class Bench {
     return await target.prove(signal) ?? target;
   }
 
-  #busy(): Refusal | null {
-    if (this.#live !== null) return busyWith(this.#live.id);
-    const change = this.#ports.change();
-    return change === null ? null : refuse(
-      "host_busy",
-      `${change} is working on this host`,
-      "wait for its end: see `promotion.status`",
+  async #busy(): Promise<Refusal | null> {
+    // What an earlier process left of a change goes first.
+    await this.#ports.changes.looked();
+    return this.#live === null ? this.#ports.stillness.refusal() : beingMeasured(this.#live.id);
+  }
+
+  /** Why `state` cannot be gone on with: its host was changed since, by what is written down. */
+  async #changedSince({ benchmark, ending, endedBy, change }: BenchmarkState): Promise<
+    Refusal | null
+  > {
+    const gaveWay = ending === "conditions_changed";
+    const now = change === undefined ? undefined : await this.#ports.changes.newest();
+    if (!gaveWay && (change === undefined || (change !== null && change === now))) return null;
+    const by = gaveWay ? endedBy ?? "a change" : now ?? "nobody can say by what";
+    return refuse(
+      "benchmark_conditions_changed",
+      `this host was changed since ${benchmark.id} began: ${by}`,
+      "run it anew",
     );
   }
-}
-
-function busyWith(what: string): Refusal {
-  return refuse(
-    "benchmark_busy",
-    `${what} is being measured on this host: two at once would measure each other`,
-    "wait for its end, or cancel it: see `benchmarks.status`",
-  );
 }
 
 /** No benchmark of that id. */

@@ -4,7 +4,8 @@
  *
  *     session ──> [asked ──> sent ──> answered]* ──> looked ──> ended ──> proven again ──> concluded
  *                   ^ as many at once as the workload says
- *     halt: cancelled, stopped ──> what is under way is cut off; deadline ──> it may end
+ *     halt: cancelled, stopped, conditions changed ──> what is under way is cut off; deadline ──> it
+ *           may end
  *
  * @module
  */
@@ -47,6 +48,8 @@ export interface SessionWork {
   readonly target: Target;
   readonly corpus: Corpus;
   readonly deadlineMs: number;
+  /** The newest change of the host; null: nobody knows. */
+  readonly change: string | null;
 }
 
 /** How a session ended. */
@@ -70,6 +73,7 @@ export class Session {
   readonly #over = new AbortController();
   #state: BenchmarkState;
   #halted: Ending | null = null;
+  #by: string | null = null;
   #unsent = 0;
 
   constructor(ports: SessionPorts, work: SessionWork, state: BenchmarkState) {
@@ -83,6 +87,12 @@ export class Session {
     return this.#state;
   }
 
+  /** Ends it for `what`, which waits for that: nothing is looked at any more. */
+  giveWay(what: string): void {
+    if (this.#halted === null) this.#by = what;
+    this.halt("conditions_changed");
+  }
+
   /** Asks for no more; what is under way is cut off, but for a deadline. The first reason holds. */
   halt(how: Ending): void {
     this.#halted ??= how;
@@ -92,9 +102,10 @@ export class Session {
   /** Works until everything was asked, or it is halted. */
   async work(): Promise<SessionEnd> {
     const { clock } = this.#ports;
+    const { run, change } = this.#work;
     const first = await this.#ports.look(UNCUT);
     try {
-      await this.#append({ kind: "session", run: this.#work.run, conditions: first });
+      await this.#append({ kind: "session", run, change, conditions: first });
       const began = clock.monotonic();
       const looking = this.#watch();
       void clock.sleep(this.#work.deadlineMs, this.#over.signal)
@@ -105,8 +116,11 @@ export class Session {
       const took_ms = clock.monotonic() - began;
       if (this.#halted === null) await this.#proveAgain();
       const how = this.#halted ?? "complete";
-      await this.#append({ kind: "looked", conditions: await this.#ports.look(UNCUT) });
-      await this.#append({ kind: "ended", how, took_ms });
+      if (this.#by === null) {
+        await this.#append({ kind: "looked", conditions: await this.#ports.look(UNCUT) });
+      }
+      const by = this.#by === null ? {} : { by: this.#by };
+      await this.#append({ kind: "ended", how, took_ms, ...by });
       const no = await this.#conclude(how);
       return no === null
         ? { kind: "ended", state: this.#state, how }
@@ -175,9 +189,10 @@ export class Session {
     if (no !== null) this.halt("target_lost");
   }
 
-  /** As far as it came; not when nobody can say of what. */
+  /** As far as it came; not when nobody can say of what, or when it can never become whole. */
   async #conclude(how: Ending): Promise<Refusal | null> {
-    if (how === "target_lost" || this.#state.answered.size === 0) return null;
+    if (how === "target_lost" || how === "conditions_changed") return null;
+    if (this.#state.answered.size === 0) return null;
     const conclusion = await conclude(this.#state);
     const no = await this.#ports.store.keep(this.#state.benchmark.id, conclusion);
     if (no !== null) return refuse("benchmark_not_kept", `its evidence: ${no.detail}`);

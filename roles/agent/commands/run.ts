@@ -6,32 +6,22 @@ import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import type { Build } from "../../../lib/core/version.ts";
 import { RosterFile } from "../../../lib/credential/roster_file.ts";
 import { systemClock } from "../../../lib/host/clock.ts";
-import { tcpDial } from "../../../lib/host/dial.ts";
 import { sha256 } from "../../../lib/host/digest.ts";
-import { systemDirectories } from "../../../lib/host/directories.ts";
 import { systemFiles } from "../../../lib/host/files.ts";
-import { openJournal } from "../../../lib/host/journal.ts";
-import { tryLock } from "../../../lib/host/lock.ts";
 import { configureLog, log } from "../../../lib/host/log.ts";
-import { readPlainFile } from "../../../lib/host/plain_file.ts";
-import { runProcess } from "../../../lib/host/process.ts";
 import { systemRandom } from "../../../lib/host/random.ts";
-import { unixDial } from "../../../lib/host/unix_dial.ts";
-import { userId } from "../../../lib/host/paths.ts";
 import { serve } from "../../../lib/host/serve.ts";
 import { onStopSignal } from "../../../lib/host/signals.ts";
-import { http1Upstream } from "../../../lib/relay/http1.ts";
 import {
   type ProgramContext,
   reportProblems,
   reportRefusal,
 } from "../../../lib/terminal/program.ts";
 import { startAgent } from "../agent.ts";
-import { hostServes } from "../host_serves.ts";
-import { openServes } from "../serves_host.ts";
 import { readClients } from "../clients.ts";
 import type { AgentConfig } from "../config.ts";
 import { loadConfig } from "../config_file.ts";
+import { systemPorts } from "../system_ports.ts";
 
 const LEVELS = ["debug", "info", "warning", "error"] as const;
 
@@ -66,11 +56,6 @@ export function bindRefusal(
     "the clients file holds no token, and the address is not loopback",
     "make one with `anvil-agent tokens add`",
   );
-}
-
-/** What programs are given: the way to the user manager of `uid`, for what is told to it. */
-export function environmentOf(uid: number | null): Readonly<Record<string, string>> {
-  return uid === null ? {} : { XDG_RUNTIME_DIR: `/run/user/${uid}` };
 }
 
 /** Runs the agent until a stop signal. */
@@ -136,38 +121,9 @@ export function runCommand(build: Build) {
         remarks.info("{signal} received", { signal });
         asked.resolve();
       });
-      const upstream = http1Upstream(tcpDial, systemClock);
-      const docker = http1Upstream(
-        unixDial(config.serves?.docker_socket ?? "/nonexistent"),
-        systemClock,
-      );
-      const os = build.platform.split("-")[0] ?? "";
-      const opens = () =>
-        openServes(config, {
-          ...{ run: runProcess, files: systemFiles, clock: systemClock, tryLock, upstream, os },
-          dockerAt: () => docker,
-          uid: userId(),
-        });
       const agent = await startAgent(config, {
-        clock: systemClock,
+        ...systemPorts(config, build, remarks),
         random: systemRandom,
-        remarks,
-        build,
-        facts: {
-          run: runProcess,
-          files: systemFiles,
-          clock: systemClock,
-          os,
-        },
-        readPlain: readPlainFile,
-        upstream,
-        tryLock,
-        directories: systemDirectories,
-        openJournal,
-        openBenchmarkJournal: openJournal,
-        serves: config.serves === undefined ? null : hostServes(config.node, opens, remarks),
-        openServes: opens,
-        env: environmentOf(userId()),
         listen: ({ hostname, port }, handler) =>
           serve({
             hostname,

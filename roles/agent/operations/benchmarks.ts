@@ -279,12 +279,16 @@ const FAILURES = {
   deadline: ["benchmark_deadline", "its time was over"],
   stopped: ["benchmark_stopped", "the agent is stopping"],
   target_lost: ["benchmark_target_lost", "what it measures went away, or became something else"],
+  conditions_changed: ["benchmark_conditions_changed", "its host is being changed"],
 } as const;
 
 function ended(end: SessionEnd): Ran<z.infer<typeof summaryShape>> {
   const { state } = end;
   const { id } = state.benchmark;
-  const went = `${progressText(state)}; go on with \`resume\`: "${id}"`;
+  const next = state.ending === "conditions_changed"
+    ? `it gave way to ${state.endedBy}; what was measured is no evidence: run it anew`
+    : `go on with \`resume\`: "${id}"`;
+  const went = `${progressText(state)}; ${next}`;
   if (end.kind === "not_kept") {
     const { code, detail } = end.why;
     return { kind: "failed", code, detail: `${detail}; ${went}`, effect: "applied" };

@@ -32,6 +32,7 @@ export const STANDINGS = [
   "deadline",
   "stopped",
   "target_lost",
+  "conditions_changed",
   "interrupted", // the agent died in the middle
   "not_concluded", // all was asked, and its evidence is not on the disk
 ] as const;
@@ -59,6 +60,8 @@ export const summaryShape = z.strictObject({
 /** A benchmark as it stands. */
 export const standingShape = summaryShape.extend({
   state: z.enum(STANDINGS),
+  /** What it gave way to; null when to nothing. */
+  ended_by: z.string().nullable(),
   through: throughShape,
   model: z.string(),
   corpus: z.string(),
@@ -103,6 +106,7 @@ function viewOf(state: BenchmarkState, live: boolean): Standing {
   return {
     ...summaryOf(state),
     state: standingOf(state, live),
+    ended_by: state.endedBy,
     through: benchmark.through,
     model: benchmark.subject.model,
     corpus: benchmark.workload.corpus.name,

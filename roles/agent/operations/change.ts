@@ -10,6 +10,7 @@
 
 import { z } from "zod";
 import type { Json } from "../../../lib/core/canonical_json.ts";
+import type { Clock } from "../../../lib/core/clock.ts";
 import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import type { OperationContext, Ran } from "../../../lib/operation/operation.ts";
 import {
@@ -29,6 +30,9 @@ export interface ChangeParts {
   readonly store: ChangeStore;
   /** Reads manifest and topology anew; refuses when they have problems. */
   readonly survey: (signal: AbortSignal) => Promise<SurveyPorts | Refusal>;
+  /** The benchmark that a change would end; null when there is none. */
+  readonly measuring: () => string | null;
+  readonly clock: Clock;
 }
 
 /** `open`, but not while a change works on this host: it would find another world than it left. */
@@ -70,26 +74,28 @@ export const plannedShape = z.strictObject({
   plan: planShape,
   /** The steps in words. */
   steps: z.array(z.string()),
+  ends_benchmark: z.string().nullable().describe("The benchmark that runs now and would end."),
 });
 
 /** A plan as it is shown. */
 export type Shown = z.infer<typeof plannedShape>;
 
-/** `plan` as it is shown. */
-export function shown(plan: Plan): Shown {
-  return { digest: planDigest(plan), plan, steps: plan.steps.map(stepText) };
+/** `plan` as it is shown; it is the same plan whether something is `measured` now or not. */
+export function shown(plan: Plan, measured: string | null): Shown {
+  const ends_benchmark = plan.steps.length === 0 ? null : measured;
+  return { digest: planDigest(plan), plan, steps: plan.steps.map(stepText), ends_benchmark };
 }
 
 /** Plans from a fresh survey. */
 export async function planned(
-  { survey }: ChangeParts,
+  { survey, measuring }: ChangeParts,
   make: Planner,
   signal: AbortSignal,
 ): Promise<Ran<Shown>> {
   const ports = await survey(signal);
   if ("kind" in ports) return ports;
   const plan = await make(ports, signal);
-  return plan.kind === "refused" ? plan : { kind: "ok", value: shown(plan) };
+  return plan.kind === "refused" ? plan : { kind: "ok", value: shown(plan, measuring()) };
 }
 
 /** Makes a plan out of what this host is now. */

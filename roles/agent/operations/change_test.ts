@@ -75,10 +75,12 @@ Deno.test("change: what is stuck shows why, what stands against it, and what is 
 });
 
 Deno.test("change: a plan is named by all that is in it", () => {
-  const { digest, steps } = shown(plan);
+  const { digest, steps, ends_benchmark } = shown(plan, "bench-000001");
   assert.deepEqual(steps, ["stop serve chat", "start serve studio"]);
-  assert.equal(shown(structuredClone(plan)).digest, digest);
-  assert.notEqual(shown({ ...plan, notes: ["other"] }).digest, digest);
+  assert.equal(ends_benchmark, "bench-000001");
+  assert.equal(shown(structuredClone(plan), null).digest, digest, "measured or not");
+  assert.equal(shown({ ...plan, steps: [] }, "bench-000001").ends_benchmark, null);
+  assert.notEqual(shown({ ...plan, notes: ["other"] }, null).digest, digest);
 });
 
 Deno.test("change: serves are not touched beside one that is worked on", async () => {

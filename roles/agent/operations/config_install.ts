@@ -28,6 +28,7 @@ import { fingerprintText } from "../../../lib/topology/fingerprint.ts";
 import { readTopology } from "../../../lib/topology/read.ts";
 import { findSecretPlaces } from "../../../lib/topology/secret_places.ts";
 import { CONFIG_FILES, type ConfigPlaces, type ConfigSeen, lookAtConfig } from "../config_files.ts";
+import type { Stillness } from "../stillness.ts";
 import { busyWith } from "./change.ts";
 
 /** What installing is done with. */
@@ -46,6 +47,7 @@ export interface InstallParts {
   readonly state: string;
   /** The change that is worked on now; null when there is none. */
   readonly change: () => string | null;
+  readonly stillness: Stillness;
 }
 
 const KINDS = ["serves", "topology"] as const;
@@ -100,7 +102,9 @@ export function configInstallOperation(parts: InstallParts): Operation {
       if (live.sha256 !== expected && live.sha256 !== to) return edited(live.sha256, expected);
       const notes = judged(parts, seen, kind, text);
       if (!Array.isArray(notes)) return notes;
+      const measured = parts.stillness.inTheWay(null);
       if (live.sha256 === to) notes.push("it stands there already");
+      else if (measured !== null) notes.push(`${measured} is being measured here and will end`);
       return { kind: "ok", value: { kind, from: live.sha256, to, mode: live.mode, notes, text } };
     },
     run: (plan, { step }) => install(parts, plan, step),
@@ -128,6 +132,10 @@ async function install(
   }
   // Between the plan and now somebody may have saved the file: theirs is not lost.
   if (live.sha256 !== from) return edited(live.sha256, from);
+  // Evidence says what these files declare: half of it would be by the one, half by the other.
+  const alone = await parts.stillness.disturb(`config.install ${kind}`);
+  if (alone.kind === "refused") return alone;
+  using _alone = alone;
   let backup: string | null = null;
   if (live.text !== null) {
     step("copy aside", "none");

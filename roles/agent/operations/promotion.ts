@@ -8,9 +8,17 @@ import { z } from "zod";
 import { refuse } from "../../../lib/core/refusal.ts";
 import { digestOfId, EVIDENCE_ID_PATTERN, readEvidence } from "../../../lib/evidence/evidence.ts";
 import { MOST_EVIDENCE_BYTES } from "../../../lib/evidence/evidence_shape.ts";
-import type { NamedEvidence } from "../../../lib/serves/machines/promotion_evidence.ts";
+import {
+  evidenceAgeDays,
+  type NamedEvidence,
+} from "../../../lib/serves/machines/promotion_evidence.ts";
 import { planPromotion } from "../../../lib/serves/machines/promotion.ts";
-import { defineMutation, defineRead, type Operation } from "../../../lib/operation/operation.ts";
+import {
+  defineMutation,
+  defineRead,
+  type Operation,
+  type Ran,
+} from "../../../lib/operation/operation.ts";
 import {
   applied,
   CHANGE_MS,
@@ -42,6 +50,13 @@ const wishShape = z.strictObject({
   drain_seconds: drainShape,
 });
 
+/** A plan, and how old that is by which it is made: of no age is it refused. */
+const promotedShape = plannedShape.extend({
+  evidence_age_days: z.int().describe(
+    "Whole days since the benchmark ended; below 0: it is to come, by this host's clock.",
+  ),
+});
+
 /** The four. */
 export function promotionOperations(parts: ChangeParts): Operation[] {
   return [
@@ -52,8 +67,8 @@ export function promotionOperations(parts: ChangeParts): Operation[] {
       roles: CHANGE_HOSTS,
       deadlineMs: PLAN_MS,
       input: wishShape,
-      output: plannedShape,
-      run: (wish, { signal }) => planned(parts, promoting(wish), signal),
+      output: promotedShape,
+      run: (wish, { signal }) => plannedBy(parts, wish, signal),
     }),
     defineMutation({
       name: "promotion.apply",
@@ -65,7 +80,7 @@ export function promotionOperations(parts: ChangeParts): Operation[] {
       input: wishShape.extend({ plan: digestShape.describe("`digest` of the plan.") }),
       output: reachedShape,
       plan: async ({ plan: expected, ...wish }, { signal }) => {
-        const plan = await planned(parts, promoting(wish), signal);
+        const plan = await plannedBy(parts, wish, signal);
         if (plan.kind !== "ok") return plan;
         return { kind: "ok", value: { ...plan.value, wish, expected } };
       },
@@ -89,7 +104,8 @@ export function promotionOperations(parts: ChangeParts): Operation[] {
       plan: async (wish) => {
         const record = await parts.store.record(wish.change);
         if ("kind" in record) return record;
-        return { kind: "ok", value: { ...wish, state: record.state.at } };
+        const ends_benchmark = wish.abandon ? null : parts.measuring();
+        return { kind: "ok", value: { ...wish, state: record.state.at, ends_benchmark } };
       },
       run: async ({ change, abandon }, context) => {
         const { conductor } = parts;
@@ -115,6 +131,20 @@ export function promotionOperations(parts: ChangeParts): Operation[] {
       },
     }),
   ];
+}
+
+async function plannedBy(
+  parts: ChangeParts,
+  wish: z.infer<typeof wishShape>,
+  signal: AbortSignal,
+): Promise<Ran<z.infer<typeof promotedShape>>> {
+  const plan = await planned(parts, promoting(wish), signal);
+  if (plan.kind !== "ok") return plan;
+  const evidence = await evidenceOf(wish);
+  if ("kind" in evidence) return evidence;
+  // Beside the plan, not in it: tomorrow it is the same plan.
+  const evidence_age_days = evidenceAgeDays(evidence, parts.clock.now());
+  return { kind: "ok", value: { ...plan.value, evidence_age_days } };
 }
 
 function promoting(wish: z.infer<typeof wishShape>): Planner {

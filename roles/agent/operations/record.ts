@@ -18,8 +18,8 @@ import {
 
 /** What these operations look at. */
 export interface RecordParts {
-  readonly audit: Audit;
-  readonly ledger: Ledger;
+  readonly audit: Pick<Audit, "tail">;
+  readonly ledger: Pick<Ledger, "list" | "get">;
   /** Asks a live run to end; false when it is not live. */
   readonly cancel: (id: string) => boolean;
   readonly isLive: (id: string) => boolean;

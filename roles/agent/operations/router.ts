@@ -17,12 +17,14 @@ import { busyWith } from "./change.ts";
 import type { Observed, RouterRefusal } from "../../../lib/serves/machines/ports.ts";
 import type { RouterClient } from "../../../lib/serves/machines/router_client.ts";
 import { WITH_ROUTER } from "../host_roles.ts";
+import type { Stillness } from "../stillness.ts";
 
 /** How the router is asked; null when this host's agent knows none. */
 export interface RouterParts {
   readonly client: RouterClient | null;
   /** The change that works on this host now; null when there is none. */
   readonly change: () => string | null;
+  readonly stillness: Stillness;
 }
 
 /** A drain of an hour, and then some. */
@@ -44,7 +46,7 @@ const observedShape = z.strictObject({
 });
 
 /** The two. */
-export function routerOperations({ client, change }: RouterParts): Operation[] {
+export function routerOperations({ client, change, stillness }: RouterParts): Operation[] {
   return [
     defineRead({
       name: "router.status",
@@ -81,10 +83,18 @@ export function routerOperations({ client, change }: RouterParts): Operation[] {
           ? told
           : { kind: "ok", value: { ...wish, now: observed(told) } };
       },
-      run: async ({ tier, action, timeout_seconds }, { signal, step }) => {
+      run: async ({ tier, action, timeout_seconds, now: { intent } }, { signal, step }) => {
         if (client === null) return NOT_CONFIGURED;
         const busy = change();
         if (busy !== null) return busyWith(busy);
+        // Whose tier is closed, or opened to other clients, is measured under other conditions.
+        const stays = (action === "readmit") === (intent === "admit");
+        const alone = await stillness.disturb(
+          `${action} ${tier}`,
+          (through) => !stays && through.tier === tier,
+        );
+        if (alone.kind === "refused") return alone;
+        using _alone = alone;
         step(`${action} ${tier}`, "unknown");
         const told = await client.transition({ tier, action, seconds: timeout_seconds }, signal);
         return told.kind === "refused" ? ended(told) : { kind: "ok", value: observed(told) };

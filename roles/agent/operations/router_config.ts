@@ -58,7 +58,7 @@ export function routerConfigOperations(
         if (judged.kind === "valid") {
           return { kind: "ok", value: { valid: true, digest: judged.digest, problems: [] } };
         }
-        if (judged.code === "router_program_unusable") return judged;
+        if (judged.code !== "config_invalid") return judged;
         const problems = judged.problems.map(({ path, code, message }) => ({
           path,
           code,

@@ -11,18 +11,16 @@ import { whileFree } from "./change.ts";
 import {
   defineMutation,
   defineRead,
-  type Effect,
   jsonShape,
   type Operation,
-  type OperationContext,
   type Ran,
 } from "../../../lib/operation/operation.ts";
-import type { Unknown } from "../../../lib/serves/driver.ts";
 import type { UpPlan } from "../../../lib/serves/lifecycle.ts";
-import type { DownEnd, Progress, UpEnd } from "../../../lib/serves/lifecycle_outcome.ts";
 import type { Serve } from "../../../lib/serves/manifest_shape.ts";
 import { SERVING_HOSTS } from "../host_roles.ts";
 import type { ServesHost } from "../serves_host.ts";
+import { type Stillness, touchedBy } from "../stillness.ts";
+import { down, endedShape, teller, unknown, up, upEnded } from "./serves_acted.ts";
 import { capabilities, declared, instanceJson, proofJson, stateJson } from "./serves_shown.ts";
 
 /** What these operations act through. */
@@ -32,14 +30,12 @@ export interface ServesParts {
   readonly open: () => Promise<ServesHost | Refusal>;
   /** The change that works on this host now; null when there is none. */
   readonly change: () => string | null;
+  readonly stillness: Stillness;
 }
 
 const READ_MS = 60_000;
 /** A model may load for two hours, behind another that does. */
 const CHANGE_MS = 4 * 3600 * 1000 + 60_000;
-/** Lines of a serve that died which its refusal quotes; `serves.logs` has more. */
-const QUOTED_LINES = 5;
-const QUOTED_LINE = 200;
 
 const name = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, "expected the name of a serve");
 const one = z.strictObject({ serve: name });
@@ -60,12 +56,10 @@ const downPlan = z.strictObject({
   force: z.boolean(),
   state: jsonShape,
 });
-const ended = z.strictObject({ serve: name, outcome: z.string(), observed: jsonShape });
 
 /** The seven. */
 export function servesOperations(parts: ServesParts): Operation[] {
   const base = { roles: SERVING_HOSTS, deadlineMs: READ_MS } as const;
-  const free: ServesParts = { ...parts, open: whileFree(parts.change, parts.open) };
   return [
     defineRead({
       ...base,
@@ -141,11 +135,11 @@ export function servesOperations(parts: ServesParts): Operation[] {
       effect: "mutate",
       destructive: false,
       input: one,
-      output: ended,
+      output: endedShape,
       plan: async (input, { signal }) =>
-        await withServe(parts, input.serve, (host, serve) => planUp(host, serve, [], signal)),
+        await planning(parts, input.serve, (host, serve) => planUp(host, serve, [], signal)),
       run: async (plan, context) =>
-        await withServe(free, plan.serve, (host, serve) => up(host, serve, context)),
+        await changing(parts, "start", plan, (host, serve) => up(host, serve, context)),
     }),
     defineMutation({
       ...base,
@@ -155,15 +149,20 @@ export function servesOperations(parts: ServesParts): Operation[] {
       effect: "mutate",
       destructive: true,
       input: stop,
-      output: ended,
+      output: endedShape,
       plan: async (input, { signal }) =>
-        await withServe(
+        await planning(
           parts,
           input.serve,
           (host, serve) => planDown(host, serve, input.force, signal),
         ),
       run: async (plan, context) =>
-        await withServe(free, plan.serve, (host, serve) => down(host, serve, plan.force, context)),
+        await changing(
+          parts,
+          "stop",
+          plan,
+          (host, serve) => down(host, serve, plan.force, context),
+        ),
     }),
     defineMutation({
       ...base,
@@ -173,19 +172,19 @@ export function servesOperations(parts: ServesParts): Operation[] {
       effect: "mutate",
       destructive: true,
       input: stop,
-      output: ended,
+      output: endedShape,
       plan: async (input, { signal }) =>
-        await withServe(parts, input.serve, async (host, serve) => {
+        await planning(parts, input.serve, async (host, serve) => {
           const first = await planDown(host, serve, input.force, signal);
           if (first.kind !== "ok") return first;
           // What is missing for the start is found before anything is stopped.
           const then = await planUp(host, serve, [serve.name], signal);
           return then.kind === "ok"
-            ? { kind: "ok", value: { down: first.value, up: then.value } }
+            ? { kind: "ok", value: { action: "restart", down: first.value, up: then.value } }
             : then;
         }),
       run: async (plan, context) =>
-        await withServe(free, plan.up.serve, async (host, serve) => {
+        await changing(parts, "restart", { ...plan, serve: plan.up.serve }, async (host, serve) => {
           const first = await down(host, serve, plan.down.force, context);
           if (first.kind !== "ok") return first;
           const then = await up(host, serve, context);
@@ -203,7 +202,7 @@ export function servesOperations(parts: ServesParts): Operation[] {
       effect: "mutate",
       destructive: false,
       input: one,
-      output: ended,
+      output: endedShape,
       plan: async (input, { signal }) =>
         await withServe(parts, input.serve, async (host, serve) => {
           const plan = await planUp(host, serve, [], signal);
@@ -216,7 +215,7 @@ export function servesOperations(parts: ServesParts): Operation[] {
             : plan;
         }),
       run: async (plan, context) =>
-        await withServe(free, plan.serve, async (host, serve) => {
+        await changing(parts, "adopt", plan, async (host, serve) => {
           const { adopt } = host.lifecycle;
           return upEnded(
             serve,
@@ -238,6 +237,40 @@ async function withServe<Value>(
   if (serve !== undefined) return await act(host, serve);
   const known = host.serves.map(({ name }) => name).join(", ") || "none";
   return refuse("serve_unknown", `no serve of this host is called ${wanted}; it has ${known}`);
+}
+
+/** A plan, and which benchmark it would end. */
+async function planning<Value extends { readonly action: string }>(
+  parts: ServesParts,
+  wanted: string,
+  plan: (host: ServesHost, serve: Serve) => Promise<Ran<Value>>,
+): Promise<Ran<Value & { readonly ends_benchmark: string | null }>> {
+  return await withServe(parts, wanted, async (host, serve) => {
+    const made = await plan(host, serve);
+    if (made.kind !== "ok") return made;
+    const ends_benchmark = made.value.action === "none"
+      ? null
+      : parts.stillness.inTheWay(touchedBy(serve, host.serves));
+    return { kind: "ok", value: { ...made.value, ends_benchmark } };
+  });
+}
+
+/** Acts while no change does, and once nothing is measured that this would disturb. */
+async function changing<Value>(
+  parts: ServesParts,
+  what: string,
+  { serve: wanted, action }: { readonly serve: string; readonly action: string },
+  act: (host: ServesHost, serve: Serve) => Promise<Ran<Value>>,
+): Promise<Ran<Value>> {
+  const free = { ...parts, open: whileFree(parts.change, parts.open) };
+  return await withServe(free, wanted, async (host, serve) => {
+    if (action === "none") return await act(host, serve);
+    const touches = touchedBy(serve, host.serves);
+    const alone = await parts.stillness.disturb(`${what} ${wanted}`, touches);
+    if (alone.kind === "refused") return alone;
+    using _alone = alone;
+    return await act(host, serve);
+  });
 }
 
 async function planUp(
@@ -292,103 +325,4 @@ async function planDown(
       state: stateJson(state),
     },
   };
-}
-
-async function up(
-  { lifecycle }: ServesHost,
-  serve: Serve,
-  context: OperationContext,
-): Promise<Ran<z.infer<typeof ended>>> {
-  return upEnded(serve, await lifecycle.up(serve, teller(context), context.signal));
-}
-
-async function down(
-  { lifecycle }: ServesHost,
-  serve: Serve,
-  force: boolean,
-  context: OperationContext,
-): Promise<Ran<z.infer<typeof ended>>> {
-  const end: DownEnd = await lifecycle.down(serve, { force }, teller(context), context.signal);
-  const { name } = serve;
-  switch (end.kind) {
-    case "down": {
-      const observed = { was: end.was, ...end.proof };
-      return { kind: "ok", value: { serve: name, outcome: "down", observed } };
-    }
-    case "still_there": {
-      const { pids, portFree } = end.left;
-      const left = `${pids.length} processes are left, the port is ${portFree ? "free" : "taken"}`;
-      const detail = `${name}: ${end.detail}; ${left}`;
-      return { kind: "failed", code: "serve_still_there", detail, effect: "unknown" };
-    }
-    case "refused":
-      return end;
-    case "unknown":
-      return { ...unknown(end), kind: "failed", effect: "unknown" };
-  }
-}
-
-function upEnded(
-  { name }: Serve,
-  end: UpEnd | Refusal<"serve_not_running">,
-): Ran<z.infer<typeof ended>> {
-  const failed = (code: string, detail: string, effect: Effect) =>
-    ({ kind: "failed", code, detail, effect }) as const;
-  switch (end.kind) {
-    case "up": {
-      const observed = { ...instanceJson(end.instance), already: end.already, took_ms: end.tookMs };
-      return { kind: "ok", value: { serve: name, outcome: "up", observed } };
-    }
-    case "died": {
-      const how = end.exit?.code === undefined || end.exit.code === null
-        ? end.exit?.signal ?? "in a way nobody tells"
-        : `with code ${end.exit.code}`;
-      const memory = end.exit?.outOfMemory === true ? ", out of memory" : "";
-      return failed(
-        "serve_died",
-        `${name} ended ${how}${memory} after ${end.tookMs} ms${quoted(end.lines)}`,
-        "applied",
-      );
-    }
-    case "unfit": {
-      const { code, expected, observed } = end;
-      const detail = `${name} runs, expected ${expected}, observed ${observed}${quoted(end.lines)}`;
-      return failed(code, detail, "applied");
-    }
-    case "refused":
-      return end;
-    case "unknown":
-      return { ...unknown(end), kind: "failed", effect: "unknown" };
-  }
-}
-
-function quoted(lines: readonly string[]): string {
-  const last = lines.slice(-QUOTED_LINES).map((line) => line.slice(0, QUOTED_LINE));
-  return last.length === 0 ? "; it wrote nothing" : `; its last lines: ${last.join(" | ")}`;
-}
-
-/** What the world is known to be at each step of a start or a stop. */
-const EFFECTS: { readonly [step in Progress["step"]]: Effect } = {
-  resolving: "none",
-  waiting_for_host: "none",
-  starting: "unknown",
-  loading: "applied",
-  healthy: "applied",
-  proven: "applied",
-  stopping: "unknown",
-  gone: "applied",
-};
-
-/** Writes progress into the ledger, where `operations.get` shows it. */
-function teller({ step }: OperationContext) {
-  let before: string | null = null;
-  return (progress: Progress) => {
-    if (progress.step === before) return; // one row per step, not one per look
-    before = progress.step;
-    step(`${progress.serve}: ${progress.step}`, EFFECTS[progress.step]);
-  };
-}
-
-function unknown({ code, detail }: Unknown): Refusal {
-  return refuse(code, detail, "see whether the runtime on this host works, then ask again");
 }
