@@ -18,6 +18,7 @@ import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { type Applied, applyPlan, settleAnswering, toldBefore } from "../bootstrap/apply.ts";
 import { giveUp } from "../bootstrap/go_back.ts";
 import { BOOTSTRAP_SCOPE } from "../bootstrap/grants.ts";
+import { refuseGiven } from "../bootstrap/given_file.ts";
 import { refuseAgent } from "../bootstrap/judge_agent.ts";
 import { receiptLines } from "../bootstrap/receipt_text.ts";
 import { bootstrapFolder, keptReceipt, receiptPorts } from "../bootstrap/receipts.ts";
@@ -304,7 +305,7 @@ function reportAnswer(context: ProgramContext, answer: Answer | Refusal, json: b
 async function readPlanFile({ ports }: Operator, path: string): Promise<Plan | Refusal> {
   const read = await ports.files.readBounded(path, 64 * 1024);
   if (read.kind === "absent") return refuse("file_absent", "there is no file where --plan points");
-  if (read.kind === "refused") return read;
+  if (read.kind === "refused") return refuseGiven("--plan", read);
   const json = readJson(read.bytes);
   const parsed = json.kind === "ok" ? planShape.safeParse(json.value) : null;
   return parsed?.data ?? refuse("plan_malformed", "the file holds no plan of this version");
