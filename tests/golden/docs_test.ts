@@ -77,3 +77,17 @@ Deno.test("a link to a heading names one that is there", async () => {
   }
   assert.deepEqual(dead, []);
 });
+
+Deno.test("what a page has its reader make in the clone is not seen by git", async () => {
+  // Else every bundle that is built afterwards says `-dirty`, and no publisher takes it.
+  const ignored = (await textOf(".gitignore")).split("\n");
+  const made = new Map<string, string>();
+  for (const path of ["README.md", ...await filesUnder("docs/")]) {
+    if (!path.endsWith(".md")) continue;
+    for (const match of (await textOf(path)).matchAll(/\bmkdir (?:-p )?(my-[a-z]+)\b/g)) {
+      made.set(match[1] ?? "", path);
+    }
+  }
+  assert.notEqual(made.size, 0);
+  assert.deepEqual([...made].filter(([folder]) => !ignored.includes(`/${folder}/`)), []);
+});

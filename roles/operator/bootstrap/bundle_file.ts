@@ -10,6 +10,7 @@ import { type Refusal, refuse } from "../../../lib/core/refusal.ts";
 import { BUNDLE_BOUNDS } from "../../../lib/generation/manifest.ts";
 import { readArchive } from "../../../lib/generation/read_archive.ts";
 import type { Operator } from "../operator.ts";
+import { refuseGiven } from "./given_file.ts";
 
 /** An archive, and what a plan says of it. */
 export interface BundleFile {
@@ -31,7 +32,7 @@ export async function readBundleFile(
   if (read.kind === "absent") {
     return refuse("file_absent", "there is no file where --bundle points");
   }
-  if (read.kind === "refused") return read;
+  if (read.kind === "refused") return refuseGiven("--bundle", read);
   const { bytes } = read;
   const fine = () => Promise.resolve(null);
   const archive = await readArchive(sha256, once(bytes), { manifest: fine, file: fine });

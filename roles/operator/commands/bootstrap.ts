@@ -8,7 +8,7 @@ import {
   refuseDrift,
   refuseUnauthorized,
 } from "../../../lib/bootstrap/plan.ts";
-import { type BootstrapReceipt, exitCodeOf, isSettled } from "../../../lib/bootstrap/receipt.ts";
+import { type BootstrapReceipt, exitCodeOf } from "../../../lib/bootstrap/receipt.ts";
 import { type Answer, operationIdShape } from "../../../lib/bootstrap/requests.ts";
 import { canonicalJson, type Json } from "../../../lib/core/canonical_json.ts";
 import { newId } from "../../../lib/core/ids.ts";
@@ -18,7 +18,9 @@ import type { ProgramContext } from "../../../lib/terminal/program.ts";
 import { type Applied, applyPlan, settleAnswering, toldBefore } from "../bootstrap/apply.ts";
 import { giveUp } from "../bootstrap/go_back.ts";
 import { BOOTSTRAP_SCOPE } from "../bootstrap/grants.ts";
+import { refuseGiven } from "../bootstrap/given_file.ts";
 import { refuseAgent } from "../bootstrap/judge_agent.ts";
+import { receiptLines } from "../bootstrap/receipt_text.ts";
 import { bootstrapFolder, keptReceipt, receiptPorts } from "../bootstrap/receipts.ts";
 import {
   attemptPorts,
@@ -300,19 +302,10 @@ function reportAnswer(context: ProgramContext, answer: Answer | Refusal, json: b
   reportData(context, { ...answer } as Json, lines, json, code);
 }
 
-function receiptLines(receipt: BootstrapReceipt): string {
-  const { operation_id, phases, error } = receipt;
-  const lines = phases.map(({ phase, at }) => `  ${at}  ${phase}\n`).join("");
-  const open = isSettled(receipt)
-    ? ""
-    : `  not settled; next: the same apply with --operation ${operation_id}\n`;
-  return `${operation_id}\n${lines}${error === null ? "" : `  ${error}\n`}${open}`;
-}
-
 async function readPlanFile({ ports }: Operator, path: string): Promise<Plan | Refusal> {
   const read = await ports.files.readBounded(path, 64 * 1024);
   if (read.kind === "absent") return refuse("file_absent", "there is no file where --plan points");
-  if (read.kind === "refused") return read;
+  if (read.kind === "refused") return refuseGiven("--plan", read);
   const json = readJson(read.bytes);
   const parsed = json.kind === "ok" ? planShape.safeParse(json.value) : null;
   return parsed?.data ?? refuse("plan_malformed", "the file holds no plan of this version");
