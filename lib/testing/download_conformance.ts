@@ -165,7 +165,8 @@ export const DOWNLOAD_PROMISES: readonly DownloadPromise[] = [
     name: "a cut is gone on from where it was, and nothing has the blob's name until it is whole",
     async run(rig) {
       rig.put("/blob", CONTENT);
-      rig.cut("/blob", 100_000, 1000);
+      // Cut once: a busy machine loses more of what was sent with each cut.
+      rig.cut("/blob", 100_000, 1);
       const ask = await askFor(rig);
       let half = 0;
       const stop = new AbortController();
