@@ -64,11 +64,7 @@ export async function askByLibrary(at: At, wish: Wish, words: Words): Promise<Tr
 
 async function askOpenAi(at: At, wish: Wish, words: Words, given: Given, signal: AbortSignal) {
   const client = new OpenAI({ ...common(at, "/v1"), apiKey: words.token });
-  const wanted = {
-    model: wish.alias,
-    max_tokens: wish.tokens,
-    messages: [{ role: "user" as const, content: `${words.prompt} ${wish.marker}` }],
-  };
+  const wanted = wantedBy(wish, words);
   const options = { headers: headersOf(wish, words), signal };
   if (!wish.stream) {
     const answer = await client.chat.completions.create(wanted, options);
@@ -85,11 +81,7 @@ async function askOpenAi(at: At, wish: Wish, words: Words, given: Given, signal:
 
 async function askAnthropic(at: At, wish: Wish, words: Words, given: Given, signal: AbortSignal) {
   const client = new Anthropic({ ...common(at, ""), apiKey: null, authToken: words.token });
-  const wanted = {
-    model: wish.alias,
-    max_tokens: wish.tokens,
-    messages: [{ role: "user" as const, content: `${words.prompt} ${wish.marker}` }],
-  };
+  const wanted = wantedBy(wish, words);
   const options = { headers: headersOf(wish, words), signal };
   if (!wish.stream) {
     const answer = await client.messages.create(wanted, options);
@@ -105,6 +97,13 @@ async function askAnthropic(at: At, wish: Wish, words: Words, given: Given, sign
     }
     if (event.type === "message_stop") given.finished = true;
   }
+}
+
+/** Both libraries take the same of a chat. */
+function wantedBy(wish: Wish, words: Words) {
+  const content = `${words.prompt} ${wish.marker}`;
+  const messages = [{ role: "user" as const, content }];
+  return { model: wish.alias, max_tokens: wish.tokens, messages };
 }
 
 function common({ hostname, port }: At, path: string) {
