@@ -133,7 +133,7 @@ export class StreamWatch {
 
   /** True while an event has begun and its empty line has not come. */
   get midEvent(): boolean {
-    return this.#midEvent || this.#lineLength > 0;
+    return this.#open > 0;
   }
 
   /** How many of the last bytes belong to an event, or a line, that has not ended. */

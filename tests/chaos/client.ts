@@ -47,11 +47,7 @@ export async function ask(at: At, wish: Wish, words: Words): Promise<Transcript>
     end: ClientEnd,
     more: Partial<Pick<Transcript, "status" | "terminator" | "complete" | "code">> = {},
   ): Transcript => ({
-    marker: wish.marker,
-    host: wish.host,
-    alias: wish.alias,
-    stream: wish.stream,
-    spoiled: wish.fault !== null,
+    ...askedBy(wish),
     began,
     ended: elapsed(),
     end,
@@ -104,6 +100,11 @@ export async function ask(at: At, wish: Wish, words: Words): Promise<Transcript>
   }
   if (response === null) return told("cut");
   return told(endOf(response, wish, seen), seen);
+}
+
+/** What a transcript says of the question. */
+export function askedBy({ marker, host, alias, stream, fault }: Wish) {
+  return { marker, host, alias, stream, spoiled: fault !== null };
 }
 
 /** Whether we ended it, not the other side: our own closing after its end does not count. */

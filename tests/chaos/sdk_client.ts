@@ -8,7 +8,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { generatedText } from "../fixtures/generation.ts";
-import { PATIENCE_MS, type Wish, type Words } from "./client.ts";
+import { askedBy, PATIENCE_MS, type Wish, type Words } from "./client.ts";
 import { MARKER_HEADER, type Transcript } from "./facts.ts";
 import { elapsed } from "./time.ts";
 import type { At } from "./world.ts";
@@ -49,11 +49,7 @@ export async function askByLibrary(at: At, wish: Wish, words: Words): Promise<Tr
     clearTimeout(leaving);
   }
   return {
-    marker: wish.marker,
-    host: wish.host,
-    alias: wish.alias,
-    stream: wish.stream,
-    spoiled: wish.fault !== null,
+    ...askedBy(wish),
     began,
     ended: elapsed(),
     ...told,
